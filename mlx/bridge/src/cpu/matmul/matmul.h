@@ -67,9 +67,10 @@ constexpr int kRowBlock = 256;
 struct Layout {
   Mode mode = Mode::f32;
   // Puts each 8 columns in the order in which 4-bit codes are unpacked: 0 4 1 5 2 6 3 7 in int16, 0 2 4 6 1 3 5 7 in
-  // int8.
+  // int8, and in int16 as high and low bytes, which row products of x86 take.
   bool nibbles = false;
-  // Puts the activations of row products of 2-bit codes in the order in which shifts unpack these.
+  // Puts the activations of row products of 2-bit codes, and with AVX2 of e4m3 codes, in the order in which shifts
+  // unpack these.
   bool quarters = false;
   // Puts the activations of 2-, 3-, 5- and 6-bit codes in the order in which stream/pairs_avx2.h unpacks these.
   bool pairs = false;

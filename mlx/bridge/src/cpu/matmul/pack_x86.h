@@ -121,7 +121,8 @@ IG_INLINE void gather_nibbles(const int32_t* dwords, bool bytes, int64_t distanc
   __m256i v[4];
 #pragma GCC unroll 4
   for (int d = 0; d < 4; d++) {
-    v[d] = _mm256_inserti128_si256(_mm256_castsi128_si256(from[d]), from[d + 4], 1);
+    const __m128i low = _mm_loadu_si128(from + d);
+    v[d] = _mm256_inserti128_si256(_mm256_castsi128_si256(low), _mm_loadu_si128(from + d + 4), 1);
   }
   transpose_4x4(v);
 #pragma GCC unroll 4
@@ -143,15 +144,16 @@ IG_INLINE void gather_halves(const int32_t* dwords, int32_t* out) {
   }
 }
 
-// Reorders a step of a row for streaming products of 2-, 3-, 5- and 6-bit codes. Vector 2i + j has columns 16i + j + 0,
-// 8, 2, 10, 4, 12, 6 and 14, and the same of the second 32 columns.
-IG_INLINE void gather_pairs(const int32_t* dwords, int32_t* out) {
+// Reorders a step of a row for streaming products of 2-, 3-, 5- and 6-bit codes, in one block or two. Vector 2i + j has
+// columns k + j + 0, 8, 2, 10, 4, 12, 6 and 14 in both halves, with k = 32i and 32i + 16, or 16i and 16i + 32 if there
+// are two blocks.
+IG_INLINE void gather_pairs(const int32_t* dwords, bool two, int32_t* out) {
   auto from = reinterpret_cast<const __m256i*>(dwords);
   auto to = reinterpret_cast<__m256i*>(out);
 #pragma GCC unroll 2
   for (int i = 0; i < 2; i++) {
-    const __m256i a = _mm256_permute2x128_si256(from[i], from[i + 2], 0x20);
-    const __m256i b = _mm256_permute2x128_si256(from[i], from[i + 2], 0x31);
+    const __m256i low = from[two ? i : 2 * i], high = from[two ? i + 2 : 2 * i + 1];
+    const __m256i a = _mm256_permute2x128_si256(low, high, 0x20), b = _mm256_permute2x128_si256(low, high, 0x31);
     _mm256_storeu_si256(to + 2 * i, _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa));
     _mm256_storeu_si256(to + 2 * i + 1, _mm256_blend_epi16(_mm256_srli_epi32(a, 16), b, 0xaa));
   }
@@ -252,7 +254,7 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
     } else if (Kind == Integers::halves && !l.nibbles) {
       gather_halves(dwords[0], out);
     } else if (Kind == Integers::words && l.vector && !l.nibbles) {
-      l.pairs ? gather_pairs(dwords[0], out) : gather_bytes(dwords[0], out);
+      l.pairs ? gather_pairs(dwords[0], l.block < kStep, out) : gather_bytes(dwords[0], out);
     } else if (l.vector && l.nibbles) {
       const int64_t step = k / kStep;
       const bool pair = is_interleaved(step, a.columns / kStep);
@@ -260,6 +262,17 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
     } else {
       interleave(dwords[0], kCount, n, out);
     }
+  }
+}
+
+// Packs a row of float32 for row products of e4m3 weights: of each 32 columns, vector j has columns 4i + j.
+static void pack_quarter_floats(const Activations& a, const void* row, Type type, int64_t columns) {
+  for (int64_t k = 0; k < a.columns; k += kStep) {
+    alignas(64) float copy[kStep];
+    auto x = reinterpret_cast<const int32_t*>(step_of(row, type, k, columns, copy));
+    auto to = static_cast<int32_t*>(a.data) + k;
+    gather_nibbles(x, false, 8, to);
+    gather_nibbles(x + kStep / 2, false, 8, to + kStep / 2);
   }
 }
 
@@ -279,12 +292,12 @@ static void pack_bf16(const Activations& a, const void* const* rows, int64_t col
 static void pack(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   const Layout& l = a.layout;
   if (l.mode == Mode::f32) {
-    pack_floats(a, rows, type, columns, m, n);
+    l.quarters ? pack_quarter_floats(a, rows[0], type, columns) : pack_floats(a, rows, type, columns, m, n);
   } else if (l.mode == Mode::bf16) {
     pack_bf16(a, rows, columns, m, n);
   } else if (l.mode == Mode::i8) {
     pack_integers<Integers::bytes>(a, rows, type, columns, m, n);
-  } else if (l.vector && (kSplitBytes || l.quarters)) {
+  } else if (l.vector && (kSplitBytes || l.quarters || (l.nibbles && a.rows == 1))) {
     pack_integers<Integers::halves>(a, rows, type, columns, m, n);
   } else {
     pack_integers<Integers::words>(a, rows, type, columns, m, n);

@@ -28,8 +28,8 @@ IG_INLINE __m256 load_scales(const void* p, int64_t at) {
     if constexpr (T == ScaleType::e4m3) {
       return e4m3_lanes(v);
     }
-    __m256i subnormal = _mm256_and_si256(_mm256_cmpeq_epi32(v, _mm256_setzero_si256()), _mm256_set1_epi32(0x00400000));
-    return _mm256_castsi256_ps(_mm256_or_si256(_mm256_slli_epi32(v, 23), subnormal));
+    // 2^-127, of code 0, is subnormal
+    return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_slli_epi32(v, 23), _mm256_set1_epi32(0x00400000)));
   }
 }
 

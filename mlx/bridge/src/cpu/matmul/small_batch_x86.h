@@ -65,16 +65,19 @@ struct Operands {
       const __m128i odd = _mm_setr_epi8(2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1);
       return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(j ? odd : even));
     }
-    if (Wide && !FP4 && j == 3) {
+    if (FP4) {  // bytes are looked up, which two of the operands share
+      const __m256i nibbles = _mm256_and_si256(j % 2 ? _mm256_srli_epi32(v, 4) : v, _mm256_set1_epi8(15));
+      const __m256i q = _mm256_shuffle_epi8(fp4_table(), nibbles);
+      return !Wide ? q : j < 2 ? _mm256_and_si256(q, _mm256_set1_epi16(255)) : _mm256_srli_epi16(q, 8);
+    }
+    if (Wide && j == 3) {
       return _mm256_srli_epi16(v, 12);
     }
-    __m256i q = _mm256_and_si256(j ? _mm256_srli_epi32(v, 4 * j) : v,
-                                 _mm256_set1_epi32(Wide ? 0x000f000f : 0x0f0f0f0f));
-    if (FP4) {
-      q = _mm256_shuffle_epi8(fp4_table(), Wide ? _mm256_or_si256(q, _mm256_set1_epi32(int(0x80008000))) : q);
-    }
-    return q;
+    return _mm256_and_si256(j ? _mm256_srli_epi32(v, 4 * j) : v, _mm256_set1_epi32(Wide ? 0x000f000f : 0x0f0f0f0f));
   }
+
+  // Returns which operand is the i-th to be multiplied: those that share instructions follow each other.
+  static constexpr int order(int i) { return Wide && FP4 ? i % 2 * 2 + i / 2 : i; }
 };
 
 // The operands of small_batch_kernel at one step of columns.
@@ -126,10 +129,11 @@ IG_INLINE void small_batch_kernel(SmallBatchOperands<Nibbles> m) {
       }
 #pragma GCC unroll 8
       for (int i = 0; i < kRun * kOperands; i++) {
-        __m256i q0 = Op::get(v0[i / kOperands], i % kOperands), q1 = Op::get(v1[i / kOperands], i % kOperands);
+        const int j = Op::order(i % kOperands), at = i / kOperands * kOperands + j;
+        __m256i q0 = Op::get(v0[i / kOperands], j), q1 = Op::get(v1[i / kOperands], j);
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-          __m256i a = _mm256_set1_epi32(r < R0 ? data0[i * R0 + r] : data1[i * R1 + r - R0]);
+          __m256i a = _mm256_set1_epi32(r < R0 ? data0[at * R0 + r] : data1[at * R1 + r - R0]);
           if (narrow && i == 0) {
             sum16[0][r] = _mm256_maddubs_epi16(q0, a);
             sum16[1][r] = _mm256_maddubs_epi16(q1, a);

@@ -6,17 +6,21 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Unpacks a step of 2-, 3-, 5- or 6-bit codes to four vectors of int16. A half of a vector has words of 32 columns: a
-// shuffle moves the bytes that contain two codes to each word, from where masks take them without aligning them. The
-// two words of a lane, which are added, are eight columns apart, so that their codes lie at the same bit: sums are
-// multiples of a power of two, which finish divides by. Both are exact.
-template <int Bits>
+// Unpacks a step of 2-, 3-, 5- or 6-bit codes to four vectors of int16. A half of a vector has words of one block: of
+// 32 columns if a step has two blocks, otherwise of 16, which takes fewer instructions. A shuffle moves the bytes that
+// contain two codes to each word, from where masks take them without aligning them. The two words of a lane, which are
+// added, are eight columns apart, so that their codes lie at the same bit: sums are multiples of a power of two, which
+// finish divides by. Both are exact.
+template <int Bits, int Blocks>
 struct Pairs {
-  static constexpr int kHalf = 4 * Bits;  // bytes of 32 columns
-  // 2- and 3-bit codes of 32 columns lie in the 16 bytes of one load.
-  static constexpr bool kOne = Bits <= 3;
+  static constexpr bool kTwo = Blocks == 2;
+  static constexpr int kQuarter = 2 * Bits, kHalf = 4 * Bits;  // bytes of 16 and of 32 columns
+  // From the first half of a vector to the second, and from the first two vectors to the others.
+  static constexpr int kAcross = kTwo ? kHalf : kQuarter, kNext = kTwo ? kQuarter : kHalf;
+  // Whether the 16 bytes of one load contain both halves of a vector, and all four vectors.
+  static constexpr bool kOne = Bits == 2 || (Bits == 3 && !kTwo), kAll = Bits == 2 || (Bits == 3 && kTwo);
   // What load may read.
-  static constexpr int kReach = Bits == 2 ? 16 : Bits == 3 ? kHalf + 16 : kHalf + kHalf / 2 + 16;
+  static constexpr int kReach = Bits == 2 ? 16 : Bits == 3 ? kHalf + 16 : kHalf + kQuarter + 16;
 
   __m256i first, second, mask;
   __m256 factor;
@@ -28,9 +32,9 @@ struct Pairs {
     for (int i = 0; i < 16; i++) {
       const int word = i % 8, pair = word / 2 + word % 2 * 4, at = pair * 2 * Bits;
       for (int j = 0; j < 2; j++) {
-        const int from = at / 8 + (Bits == 2 ? i / 8 * 8 : 0) + j;
+        const int from = at / 8 + (kOne ? i / 8 * kAcross : 0) + j;
         bytes[0][2 * i + j] = uint8_t(from);
-        bytes[1][2 * i + j] = uint8_t(from + (kOne ? 2 * Bits : 0));
+        bytes[1][2 * i + j] = uint8_t(from + (kAll ? kNext : 0));
       }
       masks[i] = uint16_t(((1 << Bits) - 1) << at % 8);
       factors[i / 2] = 1.0f / float(1 << at % 8);
@@ -41,20 +45,21 @@ struct Pairs {
     factor = _mm256_load_ps(factors);
   }
 
-  // Returns 16 bytes from a and 16 from b. A load with an insertion takes twice as long.
-  static __attribute__((always_inline)) __m256i halves(const uint8_t* a, const uint8_t* b) {
+  // Loads the bytes of the first or the third vector and of its successor. A load with an insertion takes twice as
+  // long.
+  static __attribute__((always_inline)) __m256i bytes_of(const uint8_t* p) {
     auto wide = [](const uint8_t* p) __attribute__((always_inline)) {
       __m256i v = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-      IG_KEEP(v);
+      if (!kOne) {
+        IG_KEEP(v);
+      }
       return v;
     };
-    return _mm256_blend_epi32(wide(a), wide(b), 0xf0);
+    return kOne ? wide(p) : _mm256_blend_epi32(wide(p), wide(p + kAcross), 0xf0);
   }
 
   inline __attribute__((always_inline)) void load(const uint8_t* p, __m256i* q) const {
-    __m256i v0 = Bits == 2 ? _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))
-                           : halves(p, p + kHalf);
-    __m256i v1 = kOne ? v0 : halves(p + kHalf / 2, p + kHalf + kHalf / 2);
+    __m256i v0 = bytes_of(p), v1 = kAll ? v0 : bytes_of(p + kNext);
     v0 = _mm256_shuffle_epi8(v0, first);
     v1 = _mm256_shuffle_epi8(v1, second);
     q[0] = _mm256_and_si256(v0, mask);
@@ -119,9 +124,6 @@ IG_INLINE __m256 load_blocks(const float* p, int64_t n) {
   return _mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), lane));
 }
 
-// Two float32 that are loaded as 64 bits.
-using TwoFloats [[gnu::may_alias, gnu::aligned(4)]] = double;
-
 // A range of weight rows and of columns, which begin with a depth, and where its results go.
 struct StreamRange {
   int64_t n0, rows;  // weight rows
@@ -142,13 +144,11 @@ struct StreamRange {
 template <int Bits, int Blocks, int S, int R>
 static void stream_codes(const Weights& w, const Activations& x, const StreamRange& range) {
   constexpr int kVectors = 4, kStepBytes = kStep / 8 * Bits, kAtOnce = R == 1 ? 4 : 2;  // unrolled steps
-  const Pairs<Bits> unpacker;
+  const Pairs<Bits, Blocks> unpacker;
   const int shift = w.group > kStep;                                          // blocks of a group, log 2
   constexpr int block = kStep / Blocks, kSteps = kUnit / Blocks;  // columns, steps of a unit
-  // A lane has eight columns of a step; this is its block, of two.
-  const __m256i block_of_lane = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
   const int64_t bytes = w.row_bytes(), x_blocks = x.columns / block, k1 = range.k1, columns = kUnit * block;
-  const uint8_t* safe = w.codes + w.rows * bytes - (kSteps - 1) * kStepBytes - Pairs<Bits>::kReach;
+  const uint8_t* safe = w.codes + w.rows * bytes - (kSteps - 1) * kStepBytes - unpacker.kReach;
   const int64_t stride = (range.rows + S - 1) / S;  // the middle row may be computed twice
   for (int64_t i = 0; i < stride; i++) {
     int64_t rows[S];
@@ -207,15 +207,8 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
           unpacker.load(at, q);
 #pragma GCC unroll 4
           for (int r = 0; r < R; r++) {
-            const float* of = by + (s * R + r) * kUnit + u * Blocks;
-            __m256 scale;
-            if constexpr (Blocks == 1) {
-              scale = _mm256_broadcast_ss(of);
-            } else {
-              const __m256d both = _mm256_set1_pd(*reinterpret_cast<const TwoFloats*>(of));
-              scale = _mm256_permutevar_ps(_mm256_castpd_ps(both), block_of_lane);
-            }
-            const __m256i t = step_sums<Integers::words>(q, v + u * kVectors + r * apart);
+            const __m256 scale = lane_scales<Blocks>(by + (s * R + r) * kUnit + u * Blocks);
+            const __m256i t = word_sums(q, v + u * kVectors + r * apart);
             sum[s][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), scale, sum[s][r]);
           }
         }

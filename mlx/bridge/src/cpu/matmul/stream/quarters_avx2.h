@@ -13,9 +13,6 @@ static void quarter_rows(const Weights& w, const Activations& x, int64_t n0, int
   constexpr int kBlock = Group < kStep ? Group : kStep;
   constexpr int kBlocks = kQuarterColumns / kBlock, kChunks = kUnit / kBlocks;
   constexpr int kChunkBytes = kQuarterColumns / 4;
-  // A lane has 16 columns of a chunk; this is its block.
-  const __m256i block_of_lane = _mm256_srli_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                                                  __builtin_ctz(kBlock / 16));
   const int64_t bytes = w.row_bytes(), blocks = w.columns / kBlock;
   for (int64_t r = 0; r < stride; r++) {
     const uint8_t* codes[S];
@@ -36,25 +33,23 @@ static void quarter_rows(const Weights& w, const Activations& x, int64_t n0, int
     // Adds the products of a chunk, the i-th of the unit, whose activations are eight vectors of `width` bytes.
     auto chunk = [&](const __m256i (&q)[S], const float* by, int i, int64_t width, auto load_x)
                      __attribute__((always_inline)) {
-      __m256i high[S], low[S];
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; j++) {
-        const __m256i a = load_x(v + j * width), b = load_x(v + (4 + j) * width);
 #pragma GCC unroll 2
-        for (int s = 0; s < S; s++) {
+      for (int s = 0; s < S; s++) {
+        __m256i high, low;
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
           const __m256i shifted = j ? _mm256_srli_epi16(q[s], 2 * j) : q[s];
           const __m256i code = _mm256_and_si256(shifted, _mm256_set1_epi8(3));
           // eight products of codes of 2 bits fit in 16 bits
-          const __m256i t = _mm256_maddubs_epi16(code, a), u = _mm256_maddubs_epi16(code, b);
-          high[s] = j ? _mm256_add_epi16(high[s], t) : t;
-          low[s] = j ? _mm256_add_epi16(low[s], u) : u;
+          const __m256i t = _mm256_maddubs_epi16(code, load_x(v + j * width));
+          const __m256i u = _mm256_maddubs_epi16(code, load_x(v + (4 + j) * width));
+          high = j ? _mm256_add_epi16(high, t) : t;
+          low = j ? _mm256_add_epi16(low, u) : u;
+          IG_KEEP(high);
+          IG_KEEP(low);
         }
-      }
-#pragma GCC unroll 2
-      for (int s = 0; s < S; s++) {
-        const __m256i t = widened(_mm256_madd_epi16(high[s], _mm256_set1_epi16(256)), low[s]);
-        const __m256 scale = _mm256_permutevar8x32_ps(_mm256_load_ps(by + s * kUnit),
-                                                      _mm256_add_epi32(block_of_lane, _mm256_set1_epi32(i * kBlocks)));
+        const __m256i t = widened(_mm256_madd_epi16(high, _mm256_set1_epi16(256)), low);
+        const __m256 scale = lane_scales<kBlocks>(by + s * kUnit + i * kBlocks);
         sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), scale, sum[s]);
       }
       v += 8 * width;

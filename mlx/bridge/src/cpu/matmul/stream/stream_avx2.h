@@ -6,6 +6,7 @@
 
 #include <immintrin.h>
 
+#include "cpu/matmul/stream/fp8_avx2.h"
 #include "cpu/matmul/stream/quarters_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
@@ -37,7 +38,6 @@ IG_INLINE void load_8_groups(const Weights& w, int64_t at, __m256& scales, __m25
 template <bool Wide, int R, int S>
 static void stream_block(const Weights& w, const Activations& x, int64_t n0, int64_t half, int64_t width, int64_t k0,
                          int64_t k1, float* y) {
-  constexpr Integers kKind = Wide ? Integers::words : Integers::bytes;
   constexpr int kVectors = Wide ? 4 : 2;
   const int64_t groups = w.groups(), bytes = w.row_bytes();
   // the same columns of a later row
@@ -77,10 +77,11 @@ static void stream_block(const Weights& w, const Activations& x, int64_t n0, int
             prefetch(codes[s] + prefetch_distance);
           }
           __m256i q[4];
-          nibbles<kKind, false>(load_bytes(codes[s]), q);
+          Wide ? nibble_words(load_bytes(codes[s]), q) : nibble_bytes<false>(load_bytes(codes[s]), q);
 #pragma GCC unroll 3
           for (int r = 0; r < R; r++) {
-            __m256i t = step_sums<kKind>(q, v + (r * (kDepth / kStep) + i) * kVectors);
+            const __m256i* of = v + (r * (kDepth / kStep) + i) * kVectors;
+            const __m256i t = Wide ? word_sums(q, of) : byte_sums<Integers::bytes>(q, of);
             sum[s][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_broadcast_ss(scales[s][r] + i), sum[s][r]);
           }
           codes[s] += 32;

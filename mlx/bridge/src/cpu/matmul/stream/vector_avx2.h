@@ -8,6 +8,9 @@ namespace ingot::cpu::INGOT_ISA {
 // Scales are loaded eight at a time, one for each block of columns (Layout::block).
 constexpr int kUnit = 8;
 
+// Two float32 that are loaded as 64 bits.
+using TwoFloats [[gnu::may_alias, gnu::aligned(4)]] = double;
+
 // Returns the scales of n blocks of a weight row, at most eight, times those of the activations, from block b on; other
 // lanes are zero. Adds bias * activation sum of these blocks to added, or scale * sum if w has no biases.
 template <ScaleType T, int Group>
@@ -17,7 +20,8 @@ IG_INLINE __m256 unit_scales(const Weights& w, int64_t row, const Activations& x
   constexpr int kPerGroup = Group > kStep ? Group / kStep : 1;  // blocks
   const int64_t at = row * w.groups() + b / kPerGroup;
   // Vectors read into the next row, but not past the matrix.
-  const bool inside = __builtin_expect(at + kUnit <= w.rows * w.groups(), 1);
+  const bool whole = kPerGroup == 1 && n >= kUnit;
+  const bool inside = whole || __builtin_expect(at + kUnit <= w.rows * w.groups(), 1);
   auto load = [&](const void* p) __attribute__((always_inline)) {
     __m256 v;
     if (inside) {
@@ -42,18 +46,33 @@ IG_INLINE __m256 unit_scales(const Weights& w, int64_t row, const Activations& x
   return _mm256_mul_ps(_mm256_and_ps(s, lanes), _mm256_maskload_ps(x.scales + b, mask));
 }
 
-// Unpacks 64 4-bit codes to four vectors of int16 or, unless they meet words, two of bytes.
-template <Integers Kind, bool FP4>
-IG_INLINE void nibbles(__m256i v, __m256i* q) {
-  constexpr bool kWords = Kind == Integers::words;
-  if constexpr (kWords && !FP4) {
-    const __m256i mask = _mm256_set1_epi16(15);
-    q[0] = _mm256_and_si256(v, mask);
-    q[1] = _mm256_and_si256(_mm256_srli_epi16(v, 4), mask);
-    q[2] = _mm256_and_si256(_mm256_srli_epi16(v, 8), mask);
-    q[3] = _mm256_srli_epi16(v, 12);
-    return;
+// Returns the scales of consecutive blocks, 1, 2 or 4, each in an equal share of the lanes. The load broadcasts, so no
+// shuffle crosses the halves of a vector, which would take two operations.
+template <int Blocks>
+IG_INLINE __m256 lane_scales(const float* of) {
+  if constexpr (Blocks == 1) {
+    return _mm256_broadcast_ss(of);
+  } else if constexpr (Blocks == 2) {
+    const __m256d both = _mm256_set1_pd(*reinterpret_cast<const TwoFloats*>(of));
+    return _mm256_permutevar_ps(_mm256_castpd_ps(both), _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+  } else {
+    const __m256 four = _mm256_broadcast_ps(reinterpret_cast<const __m128*>(of));
+    return _mm256_permutevar_ps(four, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
   }
+}
+
+// Unpacks 64 affine 4-bit codes to four vectors of int16.
+IG_INLINE void nibble_words(__m256i v, __m256i* q) {
+  const __m256i mask = _mm256_set1_epi16(15);
+  q[0] = _mm256_and_si256(v, mask);
+  q[1] = _mm256_and_si256(_mm256_srli_epi16(v, 4), mask);
+  q[2] = _mm256_and_si256(_mm256_srli_epi16(v, 8), mask);
+  q[3] = _mm256_srli_epi16(v, 12);
+}
+
+// Unpacks 64 4-bit codes to two vectors of bytes.
+template <bool FP4>
+IG_INLINE void nibble_bytes(__m256i v, __m256i* q) {
   const __m256i mask = _mm256_set1_epi8(15);
   q[0] = _mm256_and_si256(v, mask);
   q[1] = _mm256_and_si256(_mm256_srli_epi16(v, 4), mask);
@@ -61,39 +80,34 @@ IG_INLINE void nibbles(__m256i v, __m256i* q) {
     q[0] = _mm256_shuffle_epi8(fp4_table(), q[0]);
     q[1] = _mm256_shuffle_epi8(fp4_table(), q[1]);
   }
-  if (kWords) {  // shuffling bytes takes half as many shuffles as shuffling words
-    q[2] = _mm256_srli_epi16(q[0], 8);
-    q[3] = _mm256_srli_epi16(q[1], 8);
-    q[0] = _mm256_and_si256(q[0], _mm256_set1_epi16(255));
-    q[1] = _mm256_and_si256(q[1], _mm256_set1_epi16(255));
-  }
 }
 
 // Returns the products of 64 unpacked codes with an activation row as eight sums, one for each eight codes.
+IG_INLINE __m256i word_sums(const __m256i* q, const __m256i* x) {
+  __m256i a = _mm256_madd_epi16(q[0], load_bytes(x)), b = _mm256_madd_epi16(q[2], load_bytes(x + 2));
+  return _mm256_add_epi32(add16(a, q[1], load_bytes(x + 1)), add16(b, q[3], load_bytes(x + 3)));
+}
+
+// word_sums for two vectors of bytes, whose four products at most, of codes up to 24, fit in 16 bits. Activations are
+// int8, or the high and then the low bytes of int16: products of bytes are half as many instructions as unpacking to
+// int16, and the sum of both parts is exact.
 template <Integers Kind>
-IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
-  if constexpr (Kind == Integers::words) {
-    __m256i a = _mm256_madd_epi16(q[0], load_bytes(x)), b = _mm256_madd_epi16(q[2], load_bytes(x + 2));
-    return _mm256_add_epi32(add16(a, q[1], load_bytes(x + 1)), add16(b, q[3], load_bytes(x + 3)));
-  } else {
-    const __m256i t = _mm256_maddubs_epi16(q[0], load_bytes(x));
-    return _mm256_madd_epi16(add8(t, q[1], load_bytes(x + 1)), _mm256_set1_epi16(1));
+IG_INLINE __m256i byte_sums(const __m256i* q, const __m256i* x) {
+  const __m256i t = add8(_mm256_maddubs_epi16(q[0], load_bytes(x)), q[1], load_bytes(x + 1));
+  if constexpr (Kind == Integers::bytes) {
+    return _mm256_madd_epi16(t, _mm256_set1_epi16(1));
   }
+  const __m256i low = add8(_mm256_maddubs_epi16(q[0], load_bytes(x + 2)), q[1], load_bytes(x + 3));
+  return widened(_mm256_madd_epi16(t, _mm256_set1_epi16(256)), low);
 }
 
 // Computes y[i] = x . W[n0+i] for i < stride and, if S is 2, y[stride+i] for weight row n0+stride+i, of 4-bit codes:
 // two streams use more of the memory bandwidth than one.
-template <bool Wide, bool FP4, ScaleType T, int Group, int S>
+template <Integers Kind, bool FP4, ScaleType T, int Group, int S>
 static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
-  constexpr Integers kKind = Wide ? Integers::words : Integers::bytes;
-  constexpr int kVectors = Wide ? 4 : 2;  // of activations, for a step
+  constexpr int kVectors = Kind == Integers::bytes ? 2 : 4;  // of activations, for a step
+  // A lane has eight columns of a step.
   constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = kStep / kBlock, kSteps = kUnit / kBlocks;
-  // A lane has eight columns of a step; this is its block.
-  const __m256i block_of_lane = _mm256_srli_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                                                  __builtin_ctz(kBlock / 8));
-  auto lanes_of = [&](int i) __attribute__((always_inline)) {
-    return _mm256_add_epi32(block_of_lane, _mm256_set1_epi32(i * kBlocks));
-  };
   const int64_t bytes = w.row_bytes(), blocks = w.columns / kBlock;
   for (int64_t r = 0; r < stride; r++) {
     const uint8_t* codes[S];
@@ -113,11 +127,10 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
     };
     // Adds the products of a step, the i-th of the unit.
     auto add = [&](int s, __m256i q, const float* by, int i) __attribute__((always_inline)) {
-      const __m256 all = kBlocks == 1 ? _mm256_broadcast_ss(by + i)
-                                      : _mm256_permutevar8x32_ps(_mm256_load_ps(by), lanes_of(i));
-      __m256i codes[4];
-      nibbles<kKind, FP4>(q, codes);
-      sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(step_sums<kKind>(codes, v)), all, sum[s]);
+      __m256i codes[2];
+      nibble_bytes<FP4>(q, codes);
+      const __m256 products = _mm256_cvtepi32_ps(byte_sums<Kind>(codes, v));
+      sum[s] = _mm256_fmadd_ps(products, lane_scales<kBlocks>(by + i * kBlocks), sum[s]);
     };
     auto step = [&](const float* by, int i) __attribute__((always_inline)) {
 #pragma GCC unroll 2
@@ -176,10 +189,11 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
 
 template <bool Wide>
 static void nibble_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  constexpr Integers kKind = Wide ? Integers::halves : Integers::bytes;
   with_nibbles(w, [&]<bool FP4, ScaleType T, int Group>() {
     const int64_t half = (n1 - n0) / 2;
-    nibble_rows<Wide, FP4, T, Group, 2>(w, x, n0, half, y);
-    nibble_rows<Wide, FP4, T, Group, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
+    nibble_rows<kKind, FP4, T, Group, 2>(w, x, n0, half, y);
+    nibble_rows<kKind, FP4, T, Group, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
   });
 }
 
@@ -272,59 +286,5 @@ static void byte_product(const Weights& w, const Activations& x, int64_t n0, int
     byte_rows<Group, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
   });
 }
-
-// Converts eight e4m3 codes. With their bits in the upper half of a float32 they are too small by a factor of 2^120,
-// which takes fewer instructions than a conversion from float16.
-IG_INLINE __m256 load_e4m3(const uint8_t* p) {
-  const __m256i v = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-  const __m256i bits = _mm256_and_si256(_mm256_slli_epi32(v, 20), _mm256_set1_epi32(int(0x87f00000)));
-  return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p120f));
-}
-
-// Row product of e4m3 weights, in float32: it is bound by memory, so that integers gain nothing.
-static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
-  const int64_t groups = w.groups();
-  for (int64_t n = n0; n < n1; n++) {
-    const uint8_t* codes = w.codes + n * w.columns;
-    const auto e = static_cast<const uint8_t*>(w.scales) + n * groups;
-    const float* v = x;
-    __m256 sum = _mm256_setzero_ps(), other = sum;
-    auto group = [&](int64_t g, __m256& s) __attribute__((always_inline)) {
-      __m256 part[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; i++) {
-        part[i % 2] = _mm256_fmadd_ps(load_e4m3(codes + 8 * i), load(v + 8 * i), part[i % 2]);
-      }
-      s = _mm256_fmadd_ps(part[0] + part[1], _mm256_set1_ps(power_of_two_bits(e[g])), s);
-      codes += 32;
-      v += 32;
-    };
-    int64_t g = 0;
-    for (; g + 2 <= groups; g += 2) {
-      prefetch(codes + kPrefetchDistance);
-      group(g, sum);
-      group(g + 1, other);
-    }
-    if (g < groups) {
-      group(g, sum);
-    }
-    y[n - n0] = add_lanes(sum + other);
-  }
-}
-
-// A row of e4m3 weights, as stream_floats reads it: half a group at a time.
-struct FP8Row {
-  const uint8_t *at, *scales;
-
-  FP8Row(const Weights& w, int64_t n)
-      : at(w.codes + n * w.columns), scales(static_cast<const uint8_t*>(w.scales) + n * w.groups()) {}
-  inline __attribute__((always_inline)) void load(int64_t k, F& a, F& b) const {
-    const F scale = set(power_of_two_bits(scales[k / 32]));
-    a = load_e4m3(at + k) * scale;
-    b = load_e4m3(at + k + 8) * scale;
-  }
-  F load_some(int64_t, int) const { return set(0); }  // rows have whole groups
-  const void* address(int64_t k) const { return at + k; }
-};
 
 }  // namespace ingot::cpu::INGOT_ISA
