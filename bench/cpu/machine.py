@@ -71,10 +71,11 @@ class Others:
             self.share = max(0.0, (spans[1] - spans[2]) / spans[0])
 
     def now(self):
-        """Processor time that there was, that was used by anybody, and by the process, in ticks."""
+        """Processor time that there was, that was used by anybody, and by the process and the children that it has
+        waited for, in ticks: proc_pid_stat(5)."""
         line = read("/proc/stat").split("\n")[0].split()[1:9]
         mine = read(f"/proc/{self.pid}/stat").rpartition(")")[2].split()
-        if len(line) < 8 or len(mine) < 13:
+        if len(line) < 8 or len(mine) < 15:
             return time.monotonic() * 100 * (os.cpu_count() or 1), 0, 0
         ticks = [int(v) for v in line]
-        return sum(ticks), sum(ticks) - ticks[3] - ticks[4], int(mine[11]) + int(mine[12])
+        return sum(ticks), sum(ticks) - ticks[3] - ticks[4], sum(int(v) for v in mine[11:15])
