@@ -137,6 +137,7 @@ func checkNamed(c *cobra.Command, args []string) error {
 type createOptions struct {
 	quantize, draft, recipe, memory string
 	ruleSet, calibration            string
+	equalize                        bool
 	rules                           []string
 	maxKL                           float64
 	qualityText, key                string
@@ -156,6 +157,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.ruleSet, "rule-set", "", "precision `rules`: rules-1 or rules-2 (default rules-2)")
 	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags override it")
 	f.StringVar(&o.calibration, "calibration", convert.NoCalibration, "statistics for codes: none, auto or `FILE`")
+	f.BoolVar(&o.equalize, "equalize", false, "scale channels by the statistics first")
 	f.BoolVar(&o.uniform, "uniform", false, "quantize to one type, without higher-precision tensors")
 	f.BoolVar(&o.exact, "exact", false, "keep a GGUF file's values exactly, as float32")
 	f.StringVar(&o.as, "as", "", "model `type` to read the checkpoint as")
@@ -190,7 +192,10 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		}
 	}
 	options.HashFiles, options.Exact, options.As = o.hash, o.exact, o.as
-	options.Calibration = o.calibration
+	options.Calibration, options.Equalize = o.calibration, o.equalize
+	if o.equalize && o.calibration == convert.NoCalibration {
+		return usagef("--equalize requires --calibration: channels are scaled by statistics")
+	}
 	if err := o.checkSearch(options.Precision); err != nil {
 		return err
 	}

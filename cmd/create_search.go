@@ -129,6 +129,7 @@ func (a *app) searchTypes(
 		bar.line(fmt.Sprintf("searching types: %s, %d of %d, %s", e.Step, e.Done, e.Total,
 			time.Since(begun).Round(time.Second)))
 	}}
+	options.Search.Measured = Version + "\n" + text
 	if check != nil {
 		check.searched, check.chosen = []string{text}, o.search.target == ""
 	}

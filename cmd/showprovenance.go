@@ -83,6 +83,9 @@ func printRecord(out io.Writer, p provenance.ImageRecord) error {
 	if p.Statistics != "" {
 		w.row("statistics", p.Statistics.String())
 	}
+	if p.Equalized != nil {
+		w.row("equalized", fmt.Sprintf("the channels of %d inputs, %s", p.Equalized.Inputs, p.Equalized.Rule))
+	}
 	for _, d := range p.Dropped {
 		w.row("dropped", fmt.Sprintf("%s of %s: %s", d.Name, d.File, d.Reason))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ingotml/ingot/convert/equalize"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/statistics"
@@ -44,7 +45,15 @@ func (p *prepared) calibration(
 			opts.Calibration, statistics.ErrStatistics, p.src.From)
 	}
 	to.Calibration, to.Statistics = p.statistics.Set, p.statistics.Digest
-	return nil
+	if !opts.Equalize {
+		return nil
+	}
+	scaled, err := equalize.Find(ctx, p.src, p.statistics.Set, opts.Parallel)
+	if err != nil || scaled.Layers == 0 {
+		return err
+	}
+	to.Calibration, to.Equalized = scaled.Set, &plan.Equalized{Rule: equalize.Rule, Inputs: scaled.Layers}
+	return p.src.Scale(scaled.Scalings)
 }
 
 // findStatistics finds the statistics of the source image in the store.

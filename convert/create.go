@@ -35,6 +35,8 @@ type Options struct {
 	// Calibration names the statistics that codes depend on: "" or "none" for none, "auto" for those that the store has
 	// for the source's weights, or else a file.
 	Calibration string
+	// Equalize scales channels by the statistics before weights are quantized; see package equalize.
+	Equalize bool
 	// Search, if set, chooses the types of weights that Precision has no rules for.
 	Search   *search.Options
 	Parallel int               // as in [write.Options]
@@ -99,7 +101,7 @@ func Create(
 	refused := errors.Is(err, ErrRefused) || errors.Is(err, search.ErrGoal)
 	if (opts.Accept != nil || opts.Search != nil) && (err == nil || refused) {
 		// Collect the blobs of images that were compared. If the store is in use, a later collection does it.
-		_, errPrune := collect.Prune(context.WithoutCancel(ctx), store, collect.PruneOptions{})
+		_, errPrune := collect.Prune(context.WithoutCancel(ctx), store, collect.PruneOptions{KeepScores: true})
 		if errPrune != nil && !errors.Is(errPrune, manifest.ErrBusy) {
 			err = errors.Join(err, write.Explain(errPrune))
 		}

@@ -33,6 +33,17 @@ func chooseTypes(
 		return nil, err
 	}
 	defer p.close()
+	var planned plan.Options
+	asked := opts
+	asked.Precision.Type = quantize.Int4 // any: statistics are opened for quantizations only
+	if err := p.calibration(ctx, func() (*store.Store, error) { return st, nil }, asked, &planned); err != nil {
+		return nil, err
+	}
+	if planned.Equalized != nil { // of scaled channels
+		if p.plan, err = plan.New(ctx, p.src, p.options); err != nil {
+			return nil, err
+		}
+	}
 	img, err := writeUnnamed(ctx, st, p.plan, opts)
 	if err != nil {
 		return nil, err
@@ -47,13 +58,13 @@ func chooseTypes(
 		return nil, err
 	}
 	defer src.Close()
-	var planned plan.Options
-	asked := opts
-	asked.Precision.Type = quantize.Int4 // any: statistics are opened for quantizations only
-	if err := p.calibration(ctx, func() (*store.Store, error) { return st, nil }, asked, &planned); err != nil {
-		return nil, err
+	var state string
+	key := digest.FromString(fmt.Sprint(entry.Digest, planned.Statistics, asked.Precision, opts.Search.Measured))
+	if opts.Search.Measured != "" {
+		state = st.Path(store.ScoresDir, "search-"+key.Encoded())
 	}
 	return search.Run(ctx, search.Input{
+		State: state, Key: key.String(),
 		Plain: img, Rules: arch.RulesOf(src.Model, ask.RuleSet), Ask: ask,
 		Share: func(s arch.Spec) float64 { return arch.ReadShare(src.Model, s) },
 		Plan: func(ctx context.Context, q recipe.Precision) (*plan.Plan, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -111,6 +112,30 @@ func TestSearchSize(t *testing.T) {
 		t.Errorf("plot: %v\n%s", err, svg.String())
 	}
 	checkTidy(t, st)
+}
+
+// A second search of the same weights measures only what depends on its goal, and finds the same as without the first.
+// One with other conditions begins anew.
+func TestSearchAgain(t *testing.T) {
+	dir := finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())
+	find := func(st *store.Store, bits float64, measured string) *search.Found {
+		o := searching(t, st, search.Goal{Bits: bits})
+		o.Search.Measured = measured
+		return mustCreate(t, st, "x", from(dir), o).Search
+	}
+	st := openStore(t)
+	first := find(st, 5, "a text")
+	second, alone := find(st, 4, "a text"), find(openStore(t), 4, "")
+	if second.Measured >= first.Measured || second.Measured >= alone.Measured {
+		t.Errorf("%d measurements, then %d; alone %d", first.Measured, second.Measured, alone.Measured)
+	}
+	if !reflect.DeepEqual(second.Precision, alone.Precision) || second.MeanKL != alone.MeanKL {
+		t.Errorf("%v with a divergence of %g, alone %v with %g", second.Precision, second.MeanKL, alone.Precision,
+			alone.MeanKL)
+	}
+	if other := find(st, 4, "another"); other.Measured != alone.Measured {
+		t.Errorf("%d measurements under other conditions, alone %d", other.Measured, alone.Measured)
+	}
 }
 
 // With a divergence, the result meets it and is close to it.

@@ -1,13 +1,15 @@
 package interop
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// TestExport: mlx-lm loads a quantized export and computes the dequantized weights' logits. transformers loads a plain
-// or dequantized export with equal logits. This is the long form: setup.sh --full installs both.
+// TestExport: mlx-lm loads a quantized export and computes the dequantized weights' logits; calibrated and equalized
+// weights too. transformers loads a plain or dequantized export with equal logits. This is the long form:
+// setup.sh --full installs both.
 func TestExport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs mlx-lm and transformers, which setup.sh installs with --full only")
@@ -35,6 +37,19 @@ func TestExport(t *testing.T) {
 			script(t, u, "mlx_scores.py", packed, plain)
 		})
 	}
+	t.Run("calibrated", func(t *testing.T) {
+		u := newUser(t)
+		u.create("m", "demo")
+		u.ingot("calibrate", "m", "--full", "--tokens", "2048")
+		for _, of := range []string{"int4", "int3-g32", "nvfp4"} {
+			u.ingot("quantize", "m", "m:"+of, of, "--calibration", "auto", "--equalize="+fmt.Sprint(of != "int4"),
+				"--quantize-rule", "*.o_proj.weight=mxfp4")
+			packed, plain := filepath.Join(u.home, of), filepath.Join(u.home, of+"-plain")
+			u.ingot("export", "m:"+of, packed)
+			u.ingot("export", "m:"+of, plain, "--dequantize", "f32")
+			script(t, u, "mlx_scores.py", packed, plain)
+		}
+	})
 	for _, model := range []string{"llama-default", "qwen3_moe-published", "qwen3_5_moe-published",
 		"gemma3-text-published", "glm4_moe_lite-default"} {
 		t.Run(model+" plain", func(t *testing.T) {

@@ -36,9 +36,16 @@ type Plan struct {
 	Adapters []source.Merged `json:"adapters,omitempty"` // of ADAPTER lines, in order
 	// Statistics is the digest of the statistics that codes depend on.
 	Statistics digest.Digest `json:"statistics,omitempty"`
+	Equalized  *Equalized    `json:"equalized,omitempty"` // nil = no channels are scaled
 	// Recognized lists the packing and the layouts that were detected, and the tensors that revealed them.
 	Recognized []packed.Recognized `json:"recognized"`
 	Totals     Totals              `json:"totals"`
+}
+
+// Equalized says that channels were scaled by the statistics before weights were quantized.
+type Equalized struct {
+	Rule   string `json:"rule"`   // version of the arithmetic
+	Inputs int    `json:"inputs"` // of linear layers whose channels are scaled
 }
 
 // Totals are sums over a plan's tensors.
@@ -81,6 +88,7 @@ type Options struct {
 	// Calibration has statistics of the model's inputs; nil means that codes depend on the weights alone.
 	Calibration *statistics.Set
 	Statistics  digest.Digest   // of Calibration
+	Equalized   *Equalized      // how the source was scaled; nil = it was not
 	Adapters    []source.Merged // adapters already merged into the source
 	Draft       *source.Source  // draft model; nil = the source's, if it has one
 	// HeadersOnly leaves out the comparison of a dropped tensor with another one, if it takes a download.
@@ -99,7 +107,8 @@ type planner struct {
 // tokenizer, the draft, and the size of the manifest. It reads weights only to verify that a dropped tensor equals
 // another.
 func New(ctx context.Context, src *source.Source, opts Options) (*Plan, error) {
-	plan := &Plan{Files: slices.Clone(src.Files), Adapters: opts.Adapters, Statistics: opts.Statistics}
+	plan := &Plan{Files: slices.Clone(src.Files), Adapters: opts.Adapters, Statistics: opts.Statistics,
+		Equalized: opts.Equalized}
 	plan.Recognized, plan.Warnings = src.Retyped()
 	p := planner{src: src, opts: opts, plan: plan}
 	if err := p.addTensors(ctx); err != nil {

@@ -34,9 +34,11 @@ type Record struct {
 	Quantization *recipe.Precision `json:"quantization,omitempty"` // as requested: type, rules, recipe
 	Statistics   digest.Digest     `json:"statistics,omitempty"`   // of the calibration that codes depend on
 	// of the text behind them; absent in records of earlier versions
-	StatisticsText digest.Digest   `json:"statistics_text,omitempty"`
-	Tensors        []MadeTensor    `json:"tensors"` // in the image's order; the draft's start with "draft."
-	Dropped        []DroppedSource `json:"dropped,omitempty"`
+	StatisticsText digest.Digest `json:"statistics_text,omitempty"`
+	// of channels that were scaled; nil = none
+	Equalized *plan.Equalized `json:"equalized,omitempty"`
+	Tensors   []MadeTensor    `json:"tensors"` // in the image's order; the draft's start with "draft."
+	Dropped   []DroppedSource `json:"dropped,omitempty"`
 }
 
 // AdapterOrigin is a merged adapter.
@@ -121,7 +123,7 @@ func (m Made) record(ctx context.Context) (*Record, error) {
 	if q := m.Precision.Recorded(); q.Type != 0 || q.Draft != 0 || q.Uniform || len(q.Rules) > 0 {
 		r.Quantization = &q
 	}
-	r.Statistics, r.StatisticsText = m.Plan.Statistics, m.StatisticsText
+	r.Statistics, r.StatisticsText, r.Equalized = m.Plan.Statistics, m.StatisticsText, m.Plan.Equalized
 	for _, t := range m.Plan.Tensors {
 		made := MadeTensor{Name: t.Name, Type: t.Type, Rule: t.Rule, Transform: t.Transform}
 		for _, s := range t.Sources {

@@ -52,6 +52,9 @@ type Options struct {
 	// over the text that MaxKL is about.
 	Measure, Accept func(ctx context.Context, img, plain manifest.Image) (float64, error)
 	Progress        func(Event) // may be nil
+	// Measured says all that Measure depends on beside the images. Results of searches that depend on the same are kept;
+	// "" = they are not.
+	Measured string
 }
 
 // Event is a step of a search.
@@ -70,6 +73,9 @@ type Input struct {
 	Plan     func(context.Context, recipe.Precision) (*plan.Plan, error)
 	Write    func(context.Context, *plan.Plan) (manifest.Image, error)
 	Parallel int
+	// State is a file that keeps what does not depend on the goal, for the next search with the same Key: all that it
+	// does depend on. "" = none.
+	State, Key string
 }
 
 // Found is the result of a search.
@@ -104,6 +110,7 @@ type searcher struct {
 	blobs   map[blobKey]manifest.Layer
 	probed  int // divergences that were measured of groups
 	trials  []trial
+	known   known
 }
 
 // trial is a measured choice.
@@ -122,8 +129,12 @@ func Run(ctx context.Context, in Input, o Options) (*Found, error) {
 	if err := s.candidates(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.errors(ctx); err != nil {
-		return nil, err
+	s.remember()
+	if !s.recallErrors() {
+		if err := s.errors(ctx); err != nil {
+			return nil, err
+		}
+		s.keepErrors()
 	}
 	if err := s.weigh(ctx); err != nil {
 		return nil, err

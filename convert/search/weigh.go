@@ -22,6 +22,10 @@ func (s *searcher) weigh(ctx context.Context) error {
 	for i := range s.groups {
 		s.report("sensitivity", i, len(s.groups))
 		g := &s.groups[i]
+		if c, ok := s.known.Groups[g.name]; ok {
+			g.coefficient = c
+			continue
+		}
 		kl, err, failed := s.probe(ctx, g, firstBits)
 		other := 0
 		switch {
@@ -39,6 +43,8 @@ func (s *searcher) weigh(ctx context.Context) error {
 		if err > 0 {
 			g.coefficient = kl / err
 		}
+		s.known.Groups[g.name] = g.coefficient
+		s.keep()
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ import (
 // PruneOptions are options of [Prune].
 type PruneOptions struct {
 	DryRun     bool // report only; remove nothing
-	scores     bool // also remove cached scores
+	KeepScores bool // keep cached scores
+	scores     bool // also remove them
 	Unfinished bool // also remove the resumable state of interrupted runs younger than [ingest.Age]
 }
 
@@ -53,7 +54,7 @@ const (
 // than five seconds, it returns a [*lock.BusyError] that names them. A dry run takes the same lock, so its result is
 // exact. If an index entry cannot be read, Prune removes nothing, because the blobs it refers to are unknown.
 func Prune(ctx context.Context, s *store.Store, o PruneOptions) (PruneReport, error) {
-	o.scores = true
+	o.scores = !o.KeepScores
 	g, err := run(ctx, s, o)
 	if err != nil {
 		return PruneReport{}, fmt.Errorf("prune: %w", err)

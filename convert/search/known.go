@@ -1,0 +1,79 @@
+package search
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+)
+
+// known is what searches of the same weights share: it is independent of the goal. It is kept in a file, so that the
+// next search, or this one if it is interrupted, does not measure it again.
+type known struct {
+	Key    string                        `json:"key"`    // of everything that the rest depends on
+	Errors map[string]map[string]float64 `json:"errors"` // by tensor and type
+	Groups map[string]float64            `json:"groups"` // coefficients
+}
+
+// remember reads the file. Another key, or a damaged file, is as good as none.
+func (s *searcher) remember() {
+	s.known = known{Key: s.Key}
+	var found known
+	data, err := os.ReadFile(s.State) // "" is no file
+	if err == nil && json.Unmarshal(data, &found) == nil && found.Key == s.Key {
+		s.known = found
+	}
+	if s.known.Groups == nil {
+		s.known.Groups = map[string]float64{}
+	}
+}
+
+// keep writes the file. A search works without it, so a failure is not one of the search.
+func (s *searcher) keep() {
+	if s.State == "" {
+		return
+	}
+	data, err := json.Marshal(s.known)
+	if err != nil {
+		return
+	}
+	part := s.State + ".new"
+	if os.MkdirAll(filepath.Dir(s.State), 0o755) != nil {
+		return
+	}
+	if os.WriteFile(part, data, 0o600) == nil {
+		_ = os.Rename(part, s.State)
+	}
+}
+
+// recallErrors sets the errors of all options, if all are known.
+func (s *searcher) recallErrors() bool {
+	for _, t := range s.tensors {
+		for i := range t.options {
+			o := &t.options[i]
+			if o.of == 0 {
+				continue
+			}
+			err, ok := s.known.Errors[t.plain.Name][o.of.String()]
+			if !ok {
+				return false
+			}
+			o.err = err
+		}
+	}
+	return true
+}
+
+// keepErrors keeps the errors of all options.
+func (s *searcher) keepErrors() {
+	s.known.Errors = map[string]map[string]float64{}
+	for _, t := range s.tensors {
+		of := map[string]float64{}
+		for _, o := range t.options {
+			if o.of != 0 {
+				of[o.of.String()] = o.err
+			}
+		}
+		s.known.Errors[t.plain.Name] = of
+	}
+	s.keep()
+}
