@@ -1,6 +1,7 @@
 package quantize
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 )
@@ -44,6 +45,22 @@ func CastTo(d DType) Type {
 		}
 	}
 	return 0
+}
+
+// Float32s returns elements as float32. Elements of other types than F32 must be finite, as for [ToF32].
+func Float32s(src []byte, from DType) ([]float32, error) {
+	wide := src
+	if from != F32 {
+		wide = make([]byte, len(src)/max(from.Size(), 1)*F32.Size())
+		if err := ToF32.Encode(Blocks{Packed: wide}, src, from); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]float32, len(wide)/F32.Size())
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(wide[F32.Size()*i:]))
+	}
+	return out, nil
 }
 
 // encodeCast is Cast for finite numbers that stay finite.

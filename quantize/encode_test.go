@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -107,6 +108,26 @@ func TestCastOverflow(t *testing.T) {
 	}
 	if err := ToBF16.Encode(buffers(ToBF16, src, I64), src, I64); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Elements of all types become float32. Those of other types than F32 must be finite.
+func TestFloat32s(t *testing.T) {
+	for _, test := range []struct {
+		from DType
+		src  []byte
+		want error
+	}{
+		{F32, []byte{0, 0, 0xc0, 0x3f, 0, 0, 0, 0xc0}, nil},
+		{BF16, []byte{0xc0, 0x3f, 0, 0xc0}, nil},
+		{F16, []byte{0, 0x3e, 0, 0xc0}, nil},
+		{BF16, []byte{0xc0, 0x7f}, ErrNotFinite},
+		{F16, []byte{0, 0x3e, 0}, ErrLength},
+	} {
+		got, err := Float32s(test.src, test.from)
+		if !errors.Is(err, test.want) || err == nil && !slices.Equal(got, []float32{1.5, -2}) {
+			t.Errorf("%s % x: %v, %v, want error %v", test.from, test.src, got, err, test.want)
+		}
 	}
 }
 

@@ -87,9 +87,5 @@ func floats(t safetensors.Source, begin, count int64) ([]float32, error) {
 		// %v keeps the error from being taken for one about an element of the base model's tensor.
 		return nil, wrong(t, "from element %d on: %v", begin, err)
 	}
-	out := make([]float32, count)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(buf[4*i:]))
-	}
-	return out, nil
+	return quantize.Float32s(buf, quantize.F32)
 }

@@ -17,7 +17,6 @@ package equalize
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"runtime"
 	"slices"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest/statistics"
+	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 	"golang.org/x/sync/errgroup"
 )
@@ -328,11 +328,7 @@ func read(t source.Tensor, begin, count int64) ([]float32, error) {
 	if err := t.Elements().Floats(data, begin, count); err != nil {
 		return nil, err
 	}
-	out := make([]float32, count)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	return out, nil
+	return quantize.Float32s(data, quantize.F32)
 }
 
 // scale adds a job's factors.

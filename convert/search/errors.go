@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"runtime"
@@ -206,24 +205,8 @@ func (t *tensor) read() (r *rows, total int64, err error) {
 		}
 		r.matrices = append(r.matrices, int(at/matrix))
 	}
-	r.values, err = floats(r.raw, r.from)
+	r.values, err = quantize.Float32s(r.raw, r.from)
 	return r, total, err
-}
-
-// floats returns elements as float32.
-func floats(raw []byte, from quantize.DType) ([]float32, error) {
-	wide := raw
-	if from != quantize.F32 {
-		wide = make([]byte, len(raw)/from.Size()*4)
-		if err := quantize.ToF32.Encode(quantize.Blocks{Packed: wide}, raw, from); err != nil {
-			return nil, err
-		}
-	}
-	out := make([]float32, len(wide)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(wide[4*i:]))
-	}
-	return out, nil
 }
 
 // code returns the values of rows after they were quantized.
@@ -251,7 +234,7 @@ func (r *rows) code(o *option, in *input) ([]float32, error) {
 	if err := o.of.Decode(decoded, quantize.F32, b, scales); err != nil {
 		return nil, err
 	}
-	return floats(decoded, quantize.F32)
+	return quantize.Float32s(decoded, quantize.F32)
 }
 
 // calibrate quantizes rows as the image will have them.

@@ -2,8 +2,6 @@ package write
 
 import (
 	"cmp"
-	"encoding/binary"
-	"math"
 	"slices"
 	"sync"
 
@@ -87,7 +85,7 @@ func together(tensors []*plan.Tensor) {
 // calibrate encodes whole rows, the first of which begins at an element of the tensor, with regard to their inputs. It
 // takes 4 bytes for each element beside the slab.
 func (c coder) calibrate(out quantize.Blocks, in []byte, from quantize.DType, at int64) error {
-	rows, err := floats(in, from)
+	rows, err := quantize.Float32s(in, from)
 	if err != nil {
 		return err
 	}
@@ -119,20 +117,4 @@ func (c coder) calibrate(out quantize.Blocks, in []byte, from quantize.DType, at
 		done += n
 	}
 	return nil
-}
-
-// floats returns elements as float32.
-func floats(in []byte, from quantize.DType) ([]float32, error) {
-	wide := in
-	if from != quantize.F32 {
-		wide = make([]byte, len(in)/from.Size()*4)
-		if err := quantize.ToF32.Encode(quantize.Blocks{Packed: wide}, in, from); err != nil {
-			return nil, err
-		}
-	}
-	out := make([]float32, len(wide)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(wide[4*i:]))
-	}
-	return out, nil
 }
