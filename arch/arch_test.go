@@ -118,7 +118,7 @@ func TestBadConfig(t *testing.T) {
 		{"attention_bias", "1", "config.json: attention_bias = 1: must be true or false"},
 		{"eos_token_id", `["x"]`, "config.json: eos_token_id = [\"x\"]: must be a token id"},
 		{"eos_token_id", "-1", "config.json: eos_token_id = -1: must be a token id"},
-		{"rope_theta", "0", "config.json: rope_theta = 0: must be > 0"},
+		{"rope_theta", "0", "config.json: rope_theta = 0: must be > 1e-18"},
 		{"rope_theta", "1e400", "config.json: rope_theta = 1e400: must be a number"},
 		{"rope_scaling", "3", "config.json: rope_scaling = 3: must be an object"},
 		{"rope_scaling", `{"type":"linear","factor":0}`, "config.json: rope_scaling.factor = 0: must be > 0"},

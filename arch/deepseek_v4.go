@@ -136,8 +136,8 @@ func (m *DeepseekV4) ropes(o object) {
 		o.fail("head_dim", fmt.Sprintf("give an even number of rotated channels (it is %d)", m.RopeDim))
 	}
 	types := ropeOptions{types: []RopeType{RopeDefault, RopeLinear, RopeYarn}, headDim: m.RopeDim}
-	theta := o.above("rope_theta", defaultTheta, 0)
-	compress := o.above("compress_rope_theta", 160000, 0)
+	theta := o.theta("rope_theta", defaultTheta)
+	compress := o.theta("compress_rope_theta", 160000)
 	m.Rope = Rope{Type: RopeDefault, Theta: theta}
 	in, given := o.object("rope_scaling")
 	if !given {

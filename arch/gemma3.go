@@ -53,10 +53,10 @@ func ParseGemma3(config []byte) (*Gemma3, error) {
 		o.fail("use_bidirectional_attention", "be false: encoders are not supported")
 	}
 	m.Sliding = parsePattern(o, m.Layers, 6)
-	opts := ropeOptions{headDim: m.HeadDim, theta: o.above("rope_theta", 1e6, 0)}
+	opts := ropeOptions{headDim: m.HeadDim, theta: o.theta("rope_theta", 1e6)}
 	scaling, _ := o.object("rope_scaling")
 	m.Rope = parseLayerRope(o, fullAttention, scaling, m.Context, opts)
-	opts.theta = o.above("rope_local_base_freq", 1e4, 0)
+	opts.theta = o.theta("rope_local_base_freq", 1e4)
 	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context, opts)
 	if err := o.failed(); err != nil {
 		return nil, err

@@ -65,10 +65,10 @@ func ParseGemma3n(config []byte) (*Gemma3n, error) {
 	}
 	m.Active = o.integer("altup_active_idx", 0, 0, m.Streams-1)
 	m.parseLayers(o)
-	opts := ropeOptions{headDim: m.HeadDim, theta: o.above("rope_theta", 1e6, 0)}
+	opts := ropeOptions{headDim: m.HeadDim, theta: o.theta("rope_theta", 1e6)}
 	scaling, _ := o.object("rope_scaling")
 	m.Rope = parseLayerRope(o, fullAttention, scaling, m.Context, opts)
-	opts.theta = o.above("rope_local_base_freq", 1e4, 0)
+	opts.theta = o.theta("rope_local_base_freq", 1e4)
 	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context, opts)
 	return parsed(m, o)
 }

@@ -38,8 +38,12 @@ func alphaRope(o object, r Rope, dim int) Rope {
 	if r.Type != RopeDynamic || alpha == 0 {
 		return r
 	}
-	if r.Theta *= math.Pow(alpha, float64(dim)/float64(dim-2)); r.Theta > maxNumber {
+	r.Theta *= math.Pow(alpha, float64(dim)/float64(dim-2))
+	switch {
+	case r.Theta > maxNumber:
 		in.fail("alpha", "leave a smaller theta")
+	case r.Theta <= minTheta:
+		in.fail("alpha", "leave a larger theta")
 	}
 	return Rope{Type: RopeDefault, Theta: r.Theta, PartialFactor: r.PartialFactor}
 }

@@ -83,7 +83,7 @@ func (m *MiMoV2Flash) ropes(o object) {
 	r := ropeOptions{headDim: m.HeadDim, theta: 5e6, ownPartial: part}
 	swa := ropeOptions{headDim: m.HeadDim, theta: 1e4, ownPartial: part}
 	if !o.has("rope_parameters") {
-		r.theta, swa.theta = o.above("rope_theta", r.theta, 0), o.above("swa_rope_theta", swa.theta, 0)
+		r.theta, swa.theta = o.theta("rope_theta", r.theta), o.theta("swa_rope_theta", swa.theta)
 		r.ownPartial = o.number("partial_rotary_factor", part, isShare, "be > 0 and <= 1")
 		swa.ownPartial = r.ownPartial
 	}

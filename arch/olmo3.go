@@ -31,7 +31,7 @@ func ParseOlmo3(config []byte) (*Olmo3, error) {
 		Intermediate: o.size("intermediate_size", 0, maxWidth),
 		Activation:   o.activation("hidden_act", silu...),
 	}}
-	opts := ropeOptions{headDim: m.HeadDim, theta: o.above("rope_theta", 5e5, 0)}
+	opts := ropeOptions{headDim: m.HeadDim, theta: o.theta("rope_theta", 5e5)}
 	scaling, _ := o.object("rope_scaling")
 	m.Rope = parseLayerRope(o, fullAttention, scaling, m.Context, opts)
 	opts.theta = 5e5 // rope_theta is for full layers

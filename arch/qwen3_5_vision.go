@@ -42,9 +42,9 @@ func parseQwenVision(top object, hidden int) *QwenVision {
 		Out:          o.integer("out_hidden_size", 3584, 1, maxWidth),
 		Positions:    o.integer("num_position_embeddings", 2304, 1, maxVocab),
 	}
-	v.Theta = o.above("rope_theta", 10000, 0)
+	v.Theta = o.theta("rope_theta", 10000)
 	if in, ok := o.object("rope_parameters"); ok {
-		v.Theta = in.above("rope_theta", v.Theta, 0)
+		v.Theta = in.theta("rope_theta", v.Theta)
 	}
 	o.activation("hidden_act", gelu...)
 	if v.Hidden%v.Heads != 0 || v.Hidden/v.Heads%4 != 0 {

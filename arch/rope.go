@@ -61,13 +61,21 @@ type ropeOptions struct {
 
 const defaultTheta = 10000
 
+// minTheta keeps frequencies, which are at most 1/theta, within what [maxNumber] allows.
+const minTheta = 1 / maxNumber
+
+// theta returns the base of rotary frequencies at key, or def if the key is absent.
+func (o object) theta(key string, def float64) float64 {
+	return o.number(key, def, func(v float64) bool { return v > minTheta }, fmt.Sprintf("be > %v", minTheta))
+}
+
 // decoderRopes are the types that every decoder accepts by default.
 var decoderRopes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn, RopeLong, RopeDynamic}
 
 // parseRope reads the rope keys of a configuration: rope_theta and rope_scaling (transformers 4), or rope_parameters
 // (transformers 5). Precedence, defaults and fallbacks follow transformers 5.23, modeling_rope_utils.py.
 func parseRope(o object, context int, opts ropeOptions) Rope {
-	theta := o.above("rope_theta", orDefault(opts.theta, defaultTheta), 0)
+	theta := o.theta("rope_theta", orDefault(opts.theta, defaultTheta))
 	partial := o.partial(orDefault(opts.partial, 1), opts)
 	in, ok := o.object("rope_scaling")
 	if !ok {
@@ -93,7 +101,7 @@ func readRope(o, in object, theta, partial float64, context int, opts ropeOption
 	}
 	r := Rope{
 		Type:          RopeType(in.str(typeKey, string(RopeDefault))),
-		Theta:         in.above("rope_theta", theta, 0),
+		Theta:         in.theta("rope_theta", theta),
 		PartialFactor: in.partial(partial, opts),
 	}
 	types := opts.types
