@@ -40,10 +40,10 @@ func ParseLaguna(config []byte) (*Laguna, error) {
 		class: "LagunaForCausalLM", kv: 8, dim: 128, ctx: 131072, eps: 1e-6,
 	}), Activation: o.activation("hidden_act", silu...)}}
 	m.Intermediate = o.integer("intermediate_size", 8192, 1, maxWidth)
-	full := ropeOptions{headDim: m.HeadDim, theta: 5e5, ownPartial: 1}
-	sliding := ropeOptions{headDim: m.HeadDim, ownPartial: 1}
+	full := ropeOptions{headDim: m.HeadDim, ownPartial: 1}
+	sliding := full
 	if !o.has("rope_parameters") {
-		full.ownPartial = 0.5
+		full.theta, full.ownPartial = 5e5, 0.5
 	}
 	m.Rope = parseLayerRope(o, fullAttention, object{}, m.Context, full)
 	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context, sliding)

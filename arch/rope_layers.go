@@ -28,7 +28,7 @@ func parseLayerRope(o object, kind string, over object, context int, opts ropeOp
 			in.raw[k], in.outer[k] = v, over.prefix
 		}
 	}
-	r := readRope(o, in, opts.theta, orDefault(opts.ownPartial, 1), context, opts)
+	r := readRope(o, in, orDefault(opts.theta, defaultTheta), orDefault(opts.ownPartial, 1), context, opts)
 	if r.Type != RopeProportional && opts.ownPartial == 0 {
 		r.ignorePartial(o)
 	}
