@@ -69,12 +69,13 @@ var inside = map[string][]string{
 	"runtime/pictures":    {"runtime", "runtime/processor"},
 	"runtime/load":        {"runtime", "runtime/processor", "runtime/pictures"},
 	"runtime/draft":       {"runtime", "runtime/load", "runtime/sample"},
+	"runtime/ranks":       {"runtime", "runtime/draft", "runtime/load", "runtime/sample"},
 	"runtime/pool":        {"runtime"},
 	"runtime/runner":      {"runtime", "runtime/internal/stream"},
 	"runtime/runtimetest": {"runtime", "runtime/quality"},
 	"runtime/batch": {
 		"runtime", "runtime/constraint", "runtime/draft", "runtime/embed", "runtime/load", "runtime/pictures",
-		"runtime/processor", "runtime/sample", "runtime/internal/stream",
+		"runtime/processor", "runtime/ranks", "runtime/sample", "runtime/internal/stream",
 	},
 	"runtime/verify": {
 		"runtime", "runtime/batch", "runtime/load", "runtime/pictures", "runtime/processor", "runtime/quality",

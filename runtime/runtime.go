@@ -48,6 +48,12 @@ var (
 		Name: "runtime.ErrBusy", Means: "the queue is full, or memory did not become free in time",
 		Rank: fault.Resource + 3, Status: fault.Unavailable, Wire: "busy",
 	})
+	// ErrRanks reports that the group of ranks that a model is divided over has ended.
+	ErrRanks = fault.Register(errors.New("the model's group of ranks has ended"), fault.Kind{
+		Name: "runtime.ErrRanks", Means: "a rank of a model that is divided over several has failed, or cannot be reached",
+		Rank: fault.Process + 2, Status: fault.Unavailable, Wire: "ranks",
+		Remedy: "start all ranks again", Advice: "start all ranks again; the log of each says why it ended",
+	})
 )
 
 // Engine is a loaded model.

@@ -37,6 +37,7 @@ type node struct {
 	end       int // position of the edge's end
 	snapshots cache.Snapshots
 	used      uint64    // tree clock when a session last began or ended here
+	id        uint64    // counts the tree's nodes from 1; 0: the root
 	user      bool      // marked by the user: not merged with its child and not extended in place
 	pinned    time.Time // evicted last until then; see [Session.Pin]
 }
@@ -100,8 +101,8 @@ func (t *Tree) split(n *node, k int) *node {
 	if k <= 0 || k >= len(n.edge) {
 		panic(fmt.Sprintf("prefix: split of %d keys at %d", len(n.edge), k))
 	}
-	upper := &node{parent: n.parent, children: []*node{n}, edge: slices.Clone(n.edge[:k]), end: n.start() + k,
-		used: n.used, pinned: n.pinned}
+	upper := t.node(node{parent: n.parent, children: []*node{n}, edge: slices.Clone(n.edge[:k]), end: n.start() + k,
+		used: n.used, pinned: n.pinned})
 	n.parent.children[slices.Index(n.parent.children, n)] = upper
 	n.parent, n.edge = upper, slices.Clone(n.edge[k:])
 	before := t.size(n)
@@ -167,7 +168,7 @@ func (t *Tree) append(s *Session, n *node, keys []Key) *node {
 		n.end += len(keys)
 		return n
 	}
-	c := &node{parent: n, edge: slices.Clone(keys), end: n.end + len(keys), used: n.used}
+	c := t.node(node{parent: n, edge: slices.Clone(keys), end: n.end + len(keys), used: n.used})
 	n.children = append(n.children, c)
 	return c
 }

@@ -21,6 +21,9 @@ type Session struct {
 // to evaluate. End the session with Close or Leave.
 func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
 	s := &Session{t: t, seq: seq, keys: slices.Clone(keys)}
+	if t.log != nil {
+		t.log.Began(s, seq, keys)
+	}
 	t.fetch(keys[:max(0, len(keys)-1)])
 	last, matched := t.root.match(keys)
 	if matched == len(keys) && matched > 0 {
@@ -107,6 +110,9 @@ func restoreLayer(l cache.Layer, kind cache.Kind, i int, path []*node, target in
 
 // Continue gives the session another prompt, which begins with all keys that its sequence has seen.
 func (s *Session) Continue(keys []Key) {
+	if s.t.log != nil {
+		s.t.log.Continued(s, keys)
+	}
 	s.keys, s.cached, s.branch = slices.Clone(keys), s.seq.Offset(), 0
 	s.t.stats.Lookups++
 	s.t.stats.Hits++
@@ -129,6 +135,9 @@ func (s *Session) Snapshot(user bool) {
 	if s.closed || o <= 0 || o > len(s.keys) || s.at.end > o {
 		return
 	}
+	if s.t.log != nil {
+		s.t.log.Snapshotted(s, user)
+	}
 	s.keep(s.keys[s.at.end:o], user)
 }
 
@@ -144,6 +153,9 @@ func (s *Session) keep(keys []Key, user bool) {
 // caches have seen; keys past the sequence's offset are ignored.
 func (s *Session) Store(keys []Key) {
 	if o := s.seq.Offset(); !s.closed && o > 0 && o <= len(keys) && o >= s.at.end {
+		if s.t.log != nil {
+			s.t.log.Stored(s, keys[:o])
+		}
 		s.keep(keys[s.at.end:o], false)
 		s.t.touch(s.at)
 	}
@@ -161,6 +173,9 @@ func (s *Session) Leave() {
 		return
 	}
 	s.closed = true
+	if s.t.log != nil {
+		s.t.log.Left(s)
+	}
 	delete(s.t.sessions, s)
 	s.t.evict()
 }

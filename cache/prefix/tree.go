@@ -22,6 +22,10 @@ type Tree struct {
 	sized  func(cache.Snapshots) int64 // for tests: the size that snapshots count with
 	disk   *Disk                       // nil without a second tier
 	thread *mlx.Thread                 // loads from disk
+
+	log     Log    // nil: none
+	follows bool   // evicts only what Evict says
+	nodes   uint64 // made so far
 }
 
 // Stats has counters since the tree was made, and its current size.
@@ -170,7 +174,7 @@ func (t *Tree) place(keys []Key) *node {
 	if matched == len(keys) {
 		return last
 	}
-	c := &node{parent: last, edge: slices.Clone(keys[matched:]), end: len(keys), used: last.used}
+	c := t.node(node{parent: last, edge: slices.Clone(keys[matched:]), end: len(keys), used: last.used})
 	last.children = append(last.children, c)
 	return c
 }
@@ -248,7 +252,7 @@ func (t *Tree) attach(n *node, seq *cache.Sequence) {
 // end, then the largest. A leaf is removed; a node with a single child is merged with it, which frees windows and
 // recurrent state. A user's mark protects from neither.
 func (t *Tree) evict() {
-	if t.budget <= 0 {
+	if t.budget <= 0 || t.follows {
 		return
 	}
 	for t.bytes > t.budget {
@@ -271,13 +275,21 @@ func (t *Tree) evict() {
 		if oldest == nil {
 			return
 		}
-		t.stats.Evicted++
-		t.spill(oldest, false)
-		if len(oldest.children) == 0 {
-			t.remove(oldest)
-		} else {
-			t.merge(oldest)
+		if t.log != nil {
+			t.log.Evicted(oldest.id)
 		}
+		t.drain(oldest)
+	}
+}
+
+// drain evicts a node.
+func (t *Tree) drain(n *node) {
+	t.stats.Evicted++
+	t.spill(n, false)
+	if len(n.children) == 0 {
+		t.remove(n)
+	} else {
+		t.merge(n)
 	}
 }
 

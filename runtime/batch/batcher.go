@@ -3,12 +3,14 @@ package batch
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/ranks"
 )
 
 // batcher schedules a model's requests with continuous batching: each step runs one forward pass over the next tokens
@@ -29,6 +31,7 @@ type batcher struct {
 	work        workload
 	drafting    *drafting
 	stepper     stepper
+	ranks       *ranks.Leader           // of the ranks that have parts of the model; nil without
 	lastStepEnd time.Time               // zero if nothing was running
 	onStep      func([]batchItem) error // test hook: sees the plan of a step and may fail it
 }
@@ -43,8 +46,8 @@ const (
 func mostSequences(o runtime.Options) int { return cmp.Or(max(o.Sequences, 0), defaultSequences) }
 
 // newBatcher returns the batcher of a model whose requests share the given memory. It runs on the engine's thread.
-func newBatcher(m *load.Model, mem memory, p *prefixes, o runtime.Options) *batcher {
-	d := newDrafting(m, o.Draft)
+func newBatcher(m *load.Model, mem memory, p *prefixes, l *ranks.Leader, o runtime.Options) *batcher {
+	d := newDrafting(m, l, o.Draft)
 	return &batcher{
 		model:      m,
 		queue:      queue{max: cmp.Or(max(o.Queue, 0), defaultQueue), slots: mostSequences(o)},
@@ -55,13 +58,17 @@ func newBatcher(m *load.Model, mem memory, p *prefixes, o runtime.Options) *batc
 		prefixes:   p,
 		prefill:    prefill{chunk: o.Chunk, gap: gapLimit{max: cmp.Or(o.MaxGap, defaultMaxGap)}},
 		drafting:   d,
-		stepper:    newStepper(m, d),
+		stepper:    newStepper(m, d, l),
+		ranks:      l,
 	}
 }
 
 // add appends a request to the queue and starts the loop if needed. It returns an error if the queue is full, or the
 // request's deadline too early.
 func (b *batcher) add(g *generation) error {
+	if err := b.ranks.Err(); err != nil {
+		return err
+	}
 	start, err := b.queue.add(g)
 	if err != nil {
 		return err
@@ -124,6 +131,7 @@ func (b *batcher) returnMemoryWhenIdle() {
 		}
 		err := b.model.Do(context.Background(), func() error {
 			b.prefixes.unpark()
+			b.ranks.ClearCache()
 			b.model.Thread.ClearCache()
 			return nil
 		})
@@ -133,8 +141,19 @@ func (b *batcher) returnMemoryWhenIdle() {
 	})
 }
 
-// do runs fn on the engine's thread. If the model is closed, it returns an error without running fn.
+// do runs fn on the engine's thread. If the model is closed, it returns an error without running fn. If fn fails, the
+// other ranks may have done what this one has not, so that the group ends.
 func (b *batcher) do(fn func() error) error {
+	err := b.doAlone(fn)
+	if err != nil && b.ranks != nil {
+		b.ranks.End(fmt.Errorf("rank 0: %w", err))
+		return b.ranks.Err()
+	}
+	return err
+}
+
+// doAlone is do for what other ranks do not do.
+func (b *batcher) doAlone(fn func() error) error {
 	if b.loop.onThread {
 		return b.model.Thread.Within(fn)
 	}
@@ -146,11 +165,15 @@ func (b *batcher) do(fn func() error) error {
 func (b *batcher) iterate() bool {
 	b.loop.stalled = false
 	b.endCanceled()
+	if err := b.ranks.Err(); err != nil {
+		b.endAll(err)
+	}
 	b.preempt()
 	b.admit()
 	b.updateCounters()
 	if len(b.running) == 0 {
 		b.lastStepEnd = time.Time{}
+		b.ranks.Flush() // what requests that have ended let the other ranks free
 	}
 	if !b.queue.countStep(len(b.running)) {
 		return false
@@ -244,6 +267,18 @@ func (b *batcher) endCanceled() {
 	}
 }
 
+// endAll ends the running and the waiting requests.
+func (b *batcher) endAll(err error) {
+	for _, g := range slices.Clone(b.running) {
+		b.finish(g, err)
+	}
+	for g := b.queue.next(anyRequest); g != nil; g = b.queue.next(anyRequest) {
+		b.finish(g, err)
+	}
+}
+
+func anyRequest(*generation) bool { return true }
+
 // finish removes a request from the batch, hands its state to the prefix cache and frees its engine memory. It then
 // ends the request's events with err; if err is nil, the last event was already sent.
 func (b *batcher) finish(g *generation, err error) {
@@ -280,7 +315,7 @@ func (b *batcher) encodeNextPicture() bool {
 		}
 		err := d.Err
 		if err == nil {
-			err = b.do(func() error { return b.model.Pictures.RunTower(g.ctx, g.pictures.next(), d.Patches) })
+			err = b.doAlone(func() error { return b.model.Pictures.RunTower(g.ctx, g.pictures.next(), d.Patches) })
 		}
 		d.cancel()
 		d.Free()

@@ -7,18 +7,24 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/draft"
 	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/ranks"
 	"github.com/ingotml/ingot/runtime/sample"
 )
 
 // drafting decides how many tokens each request of a step drafts, and has them drafted.
 type drafting struct {
 	drafter draft.Drafter
+	ranks   *ranks.Leader
 	depths  draft.Depths
 	vocab   int64
 }
 
-func newDrafting(m *load.Model, o runtime.DraftOptions) *drafting {
-	return &drafting{drafter: draft.New(m, o), vocab: m.Processor.Config.Facts().Vocab}
+func newDrafting(m *load.Model, l *ranks.Leader, o runtime.DraftOptions) *drafting {
+	d := draft.New(m, o)
+	if o.Guess == nil {
+		d = l.Drafter(d)
+	}
+	return &drafting{drafter: d, ranks: l, vocab: m.Processor.Config.Facts().Vocab}
 }
 
 // drawsDrafts reports whether the request's drafts are drawn from the draft's distribution. A format would
@@ -138,6 +144,7 @@ func (d *drafting) keepHidden(g *generation, hidden *mlx.Array, first, n int) {
 	if states == draft.LastHiddenState {
 		first, n = first+n-1, 1
 	}
+	d.ranks.KeepHidden(&g.draft, first, first+n, g.seq.Offset(), states == draft.LastHiddenState)
 	if n < hidden.Dim(0) {
 		hidden = mlx.SliceAxis(hidden, 0, mlx.Range(first, first+n))
 	}

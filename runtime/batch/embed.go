@@ -51,7 +51,7 @@ func (e *Engine) evaluate(ctx context.Context, ids []int32, p *embed.Vector) err
 	defer cancel()
 	g := newGeneration(ctx, runtime.Request{Prompt: ids, Draft: runtime.Draft{Mode: runtime.DraftOff},
 		Priority: embedPriority})
-	g.seq, g.tokens, g.pooling, g.started = cache.NewSequence(e.model.Kinds), ids, p, time.Now()
+	g.ranks, g.seq, g.tokens, g.pooling, g.started = e.ranks, cache.NewSequence(e.model.Kinds), ids, p, time.Now()
 	if err := e.batcher.add(g); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/runtime/constraint"
 	"github.com/ingotml/ingot/runtime/load"
 	"github.com/ingotml/ingot/runtime/processor"
+	"github.com/ingotml/ingot/runtime/ranks"
 )
 
 // Engine is a loaded model in this process. It implements Engine, Embedder and Reporter.
@@ -20,6 +22,7 @@ type Engine struct {
 	formats  *constraint.Formats
 	prefixes *prefixes
 	batcher  *batcher
+	ranks    *ranks.Leader // nil: the model is on one rank
 
 	closeDisk sync.Once
 }
@@ -36,28 +39,42 @@ func OpenWith(
 	ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry,
 	read func() (*processor.Processor, error), o runtime.Options,
 ) (*Engine, error) {
-	e, err := open(ctx, t, store, entry, read, o)
+	return OpenRanks(ctx, t, nil, nil, store, entry, read, o)
+}
+
+// OpenRanks is OpenWith for rank 0 of a group that divides the model. It loads this rank's part and waits until the
+// followers have loaded theirs. The engine owns l, which ends the group when the engine is closed. It has no prefix
+// cache on disk. With neither a group nor a leader it is OpenWith.
+func OpenRanks(
+	ctx context.Context, t *mlx.Thread, group *mlx.Group, l *ranks.Leader, store *store.Store, entry *store.Entry,
+	read func() (*processor.Processor, error), o runtime.Options,
+) (*Engine, error) {
+	e, err := open(ctx, t, group, l, store, entry, read, o)
 	if err != nil {
+		l.End(err)
 		return nil, fmt.Errorf("loading %s: %w", entry.Name, err)
 	}
 	return e, nil
 }
 
 func open(
-	ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry,
+	ctx context.Context, t *mlx.Thread, group *mlx.Group, l *ranks.Leader, store *store.Store, entry *store.Entry,
 	read func() (*processor.Processor, error), o runtime.Options,
 ) (*Engine, error) {
-	m, err := load.Open(ctx, t, processor.Files{Store: store, Image: entry.Image}, read, o)
+	m, err := load.OpenRank(ctx, t, group, processor.Files{Store: store, Image: entry.Image}, read, o)
 	if err != nil {
 		return nil, err
 	}
+	if err := l.Wait(ctx); err != nil {
+		return nil, errors.Join(err, m.Close(nil))
+	}
 	o.Begin("memory")
 	p := m.Processor
-	e := &Engine{model: m, formats: constraint.New(p.Tokenizer(), p.EOS, p.Config.Facts().Vocab)}
+	e := &Engine{model: m, ranks: l, formats: constraint.New(p.Tokenizer(), p.EOS, p.Config.Facts().Vocab)}
 	err = t.Do(ctx, func() error {
 		var mem memory
-		mem, e.prefixes = assignMemory(m, o)
-		e.batcher = newBatcher(m, mem, e.prefixes, o)
+		mem, e.prefixes = assignMemory(m, l, o)
+		e.batcher = newBatcher(m, mem, e.prefixes, l, o)
 		return nil
 	})
 	if err == nil {
@@ -117,5 +134,10 @@ func (e *Engine) Continue(ctx context.Context, r runtime.Request) iter.Seq2[runt
 func (e *Engine) Close() error {
 	err := e.model.Close(e.prefixes.close)
 	e.closeDisk.Do(e.prefixes.closeDisk)
+	e.ranks.End(nil)
 	return err
 }
+
+// Ended returns a channel that is closed when the model's group of ranks has ended, after which all requests fail. It
+// is nil for a model on one rank.
+func (e *Engine) Ended() <-chan struct{} { return e.ranks.Ended() }

@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/runtime/draft"
 	"github.com/ingotml/ingot/runtime/embed"
 	"github.com/ingotml/ingot/runtime/internal/stream"
+	"github.com/ingotml/ingot/runtime/ranks"
 	"github.com/ingotml/ingot/runtime/sample"
 )
 
@@ -25,6 +26,7 @@ type generation struct {
 
 	tokens   []int32 // the prompt and the generated tokens
 	seq      *cache.Sequence
+	ranks    *ranks.Leader
 	prefixes *prefixes // nil: it does not use the prefix cache
 	cached   cachedState
 	pictures requestPictures
@@ -97,7 +99,7 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 	}
 	g := newGeneration(ctx, r)
 	g.seq = cache.NewSequence(e.model.Kinds)
-	g.prefixes, g.EOS = e.prefixes, e.model.Processor.EOS
+	g.ranks, g.prefixes, g.EOS = e.ranks, e.prefixes, e.model.Processor.EOS
 	g.sampler = sample.New(r.Sampling, slices.Clone(r.Prompt))
 	g.text = newTextStream(e.model.Processor.Tokenizer(), r.Stop, r.Special)
 	g.pictures.prompt = placed

@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/ranks"
 )
 
 // memory bounds the state of running requests: their KV caches and recurrent states. Its fields are set before the
@@ -46,16 +47,25 @@ func workingSet(f arch.Facts, widest int64, rows, sampled int) int64 {
 
 // assignMemory divides the memory between running requests and the prefix cache. It runs on the engine's thread, after
 // the model was built.
-func assignMemory(m *load.Model, o runtime.Options) (memory, *prefixes) {
+func assignMemory(m *load.Model, l *ranks.Leader, o runtime.Options) (memory, *prefixes) {
 	mem := memory{shape: m.StateShape(), rows: maxRows}
 	if o.Chunk > 0 {
 		mem.rows = o.Chunk
 	}
 	var size int64
-	mem.perRequest, size = divideMemory(o, m.Thread.Memory(),
-		workingSet(m.Processor.Config.Facts(), m.Widest, mem.rows, mostSequences(o)))
+	working := workingSet(m.Processor.Config.Facts(), m.Widest, mem.rows, mostSequences(o))
+	of := l.Memory(ranks.Measure(m.Thread, m.Weights.Bytes()))
+	mem.perRequest, size = divideMemory(o, of, working)
+	if l != nil && o.Memory > 0 { // it was chosen for this machine; others may have less
+		o.Memory = 0
+		most, _ := divideMemory(o, of, working)
+		mem.perRequest = min(mem.perRequest, most)
+	}
 	mem.limit = mem.perRequest
-	return mem, newPrefixes(m.Kinds, size)
+	p := newPrefixes(m.Kinds, size)
+	p.ranks = l
+	l.Attach(m, p.tree)
+	return mem, p
 }
 
 // tokens returns how many tokens one request can have, up to most.

@@ -28,6 +28,7 @@ func (p *prefixes) park(g *generation) bool {
 func (p *prefixes) unpark() {
 	if p != nil && p.parked != nil {
 		p.parked.cached.store()
+		p.ranks.Free(p.parked.seq)
 		p.parked.seq.Free()
 		p.parked = nil
 	}
@@ -45,7 +46,7 @@ func (p *prefixes) takeOver(g *generation) bool {
 		p.unpark()
 		return false
 	}
-	g.seq.Free()
+	g.freeSequence()
 	g.seq, g.cached.session, p.parked = old.seq, old.cached.session, nil
 	old.cached.pin(g.cached.session)
 	g.cached.session.Continue(keys)

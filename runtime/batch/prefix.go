@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/ranks"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -20,6 +21,7 @@ type prefixes struct {
 	disk           *prefix.Disk // its second tier, or nil
 	kinds          []cache.Kind
 	parked         *parked // nil: none
+	ranks          *ranks.Leader
 	closed         bool
 	needsSnapshots bool // some layers can only be restored to a snapshot
 }
@@ -39,7 +41,7 @@ func newPrefixes(kinds []cache.Kind, size int64) *prefixes {
 // openDisk opens the second tier in the options' folder, if there is one. Its entries are valid only for the same
 // weights, engine and settings.
 func (p *prefixes) openDisk(ctx context.Context, m *load.Model, image digest.Digest, o runtime.Options) error {
-	if p.tree == nil || o.PrefixDir == "" {
+	if p.tree == nil || o.PrefixDir == "" || p.ranks != nil { // a file would have the state of one rank
 		return nil
 	}
 	info := m.Thread.Info()

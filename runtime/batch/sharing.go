@@ -55,7 +55,7 @@ func (g *generation) copyOverlap(minShared int) {
 // restartSession looks the prompt of a request up again that has evaluated nothing yet. It runs on the engine's thread.
 func (g *generation) restartSession() {
 	g.cached.leave()
-	g.seq.Free()
+	g.freeSequence()
 	g.startSession()
 }
 

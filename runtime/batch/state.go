@@ -37,9 +37,21 @@ func (g *generation) free(park bool) {
 	g.sample = nil
 	if !park || !g.prefixes.park(g) {
 		g.cached.store()
-		g.seq.Free()
+		g.freeSequence()
 	}
 	g.pictures.prompt.Free()
+	g.freeDraft()
+}
+
+// freeSequence frees the sequence, on all ranks. It runs on the engine's thread.
+func (g *generation) freeSequence() {
+	g.ranks.Free(g.seq)
+	g.seq.Free()
+}
+
+// freeDraft frees what the drafter keeps, on all ranks. It runs on the engine's thread.
+func (g *generation) freeDraft() {
+	g.ranks.FreeText(&g.draft)
 	g.draft.Free()
 }
 
@@ -61,8 +73,8 @@ func (g *generation) restart() {
 func (g *generation) dropState() {
 	g.sample.Free()
 	g.sample = nil
-	g.seq.Free()
-	g.draft.Free()
+	g.freeSequence()
+	g.freeDraft()
 	g.pooling.Reset()
 	if g.sampler != nil {
 		g.sampler.Rewind(len(g.tokens) - len(g.request.Prompt))

@@ -69,7 +69,8 @@ func (b *batcher) step() {
 // without drafts.
 func (b *batcher) recoverFrom(s batchItem, alone bool, err error) {
 	g := s.g
-	fatal := alone && (g.retryAlone || b.drafting.neededHiddenStates(g) == draft.NoHiddenStates && s.depth == 0)
+	retried := g.retryAlone || b.drafting.neededHiddenStates(g) == draft.NoHiddenStates && s.depth == 0
+	fatal := alone && retried || b.ranks != nil // the group has ended
 	doErr := b.do(func() error {
 		b.stepper.forget()
 		g.restart()

@@ -6,6 +6,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/runtime/draft"
 	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/ranks"
 	"github.com/ingotml/ingot/runtime/sample"
 )
 
@@ -14,17 +15,22 @@ type stepper struct {
 	model      *load.Model
 	forwards   *models.Repeater
 	drafting   *drafting
+	ranks      *ranks.Leader
 	sendsAhead bool // enqueue the next step before the tokens of the last one are read
 }
 
-func newStepper(m *load.Model, d *drafting) stepper {
+func newStepper(m *load.Model, d *drafting, l *ranks.Leader) stepper {
 	return stepper{
-		model: m, forwards: models.NewRepeater(m.Thread, m.Target), drafting: d, sendsAhead: m.Thread.Info().GPU,
+		model: m, forwards: models.NewRepeater(m.Thread, m.Target), drafting: d, ranks: l,
+		sendsAhead: m.Thread.Info().GPU && l == nil, // the other ranks need the tokens
 	}
 }
 
 // forget drops what is kept of earlier steps, before the state of a sequence is freed.
-func (e *stepper) forget() { e.forwards.Forget() }
+func (e *stepper) forget() {
+	e.ranks.Forget()
+	e.forwards.Forget()
+}
 
 // run evaluates a step and appends the sampled tokens to their requests. complete says that no request is left out of
 // the plan: otherwise that request may join the next step.
@@ -68,15 +74,29 @@ func (e *stepper) forward(plan []batchItem) (hidden *mlx.Array) {
 		s.firstSampleRow = row + wanted - 1 - len(s.drafts)
 		row += wanted
 		if len(s.drafts) > 0 {
+			e.ranks.Begin(s.g.seq)
 			s.g.seq.Begin()
 		}
 		parts, evaluated = append(parts, p), append(evaluated, s)
 	}
 	if len(parts) > 0 {
+		parts = e.ranks.Forward(parts, sampledRows(evaluated))
 		hidden = e.forwards.Forward(parts...)
 		e.sample(evaluated, hidden)
 	}
 	return hidden
+}
+
+// sampledRows returns the rows of the hidden states that tokens are sampled from.
+func sampledRows(plan []*batchItem) (rows []int) {
+	for _, s := range plan {
+		if s.wantsToken {
+			for i := range len(s.drafts) + 1 {
+				rows = append(rows, s.firstSampleRow+i)
+			}
+		}
+	}
+	return rows
 }
 
 // takeSamples takes the pending sample from each request that wants a token, in the plan's order. The caller frees
@@ -94,7 +114,9 @@ func takeSamples(plan []batchItem) (samples []*sample.Pending) {
 // sample starts sampling for the items that want a token. hidden holds the hidden states of the forward pass, which
 // firstSampleRow indexes. It also stores the hidden states for drafting and takes snapshots that are due.
 func (e *stepper) sample(plan []*batchItem, hidden *mlx.Array) {
-	var rows []int32
+	if e.ranks != nil {
+		mlx.Eval(hidden) // as the other ranks do, so that all evaluate the operations of the group in one order
+	}
 	var generations []*generation
 	var requests []sample.Request
 	for _, s := range plan {
@@ -108,17 +130,16 @@ func (e *stepper) sample(plan []*batchItem, hidden *mlx.Array) {
 		if !s.wantsToken {
 			continue
 		}
-		for i := range len(s.drafts) + 1 {
-			rows = append(rows, int32(s.firstSampleRow+i))
-		}
 		generations, requests = append(generations, s.g), append(requests, s.g.sampleRequest(s.drafts, s.Q))
 	}
 	var wanted []*mlx.Array
+	var logits *mlx.Array
 	if len(generations) > 0 {
-		if len(rows) < hidden.Dim(0) {
-			hidden = mlx.Take(hidden, mlx.FromSlice(e.model.Thread, rows), 0)
+		logits = ranks.Head(e.model.Target, hidden, sampledRows(plan))
+		if e.ranks != nil {
+			mlx.Eval(logits)
 		}
-		result := sample.Start(e.model.Target.Head(hidden), requests)
+		result := sample.Start(logits, requests)
 		for i, g := range generations {
 			g.sample = result.Part(i)
 		}
@@ -130,6 +151,7 @@ func (e *stepper) sample(plan []*batchItem, hidden *mlx.Array) {
 		}
 	}
 	mlx.AsyncEval(wanted...)
+	e.ranks.Stepped(hidden, logits)
 	for _, s := range plan {
 		s.g.cached.takeSnapshot(s.g.seq.Offset())
 	}
@@ -153,6 +175,7 @@ func (e *stepper) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []s
 			continue
 		}
 		// Keep the rows of the token before the drafts and of all but the last of the n tokens.
+		e.ranks.Commit(s.g.seq, n)
 		s.g.seq.Commit(n)
 		if !s.g.ended {
 			e.drafting.keepHidden(s.g, hidden, s.firstSampleRow, n)

@@ -118,6 +118,13 @@ type exchange struct {
 
 func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
 	t.Helper()
+	return newTrafficTo(t, name, seed, stream, loadCached)
+}
+
+// newTrafficTo is newTraffic to models that load, which is as loadCached, loads.
+func newTrafficTo(t *testing.T, name string, seed, stream uint64,
+	load func(*testing.T, string, runtime.Options) func() *Engine) *traffic {
+	t.Helper()
 	runtimetest.NoArrays(t)
 	f := &traffic{t: t, Rand: rand.New(rand.NewPCG(seed, stream)), slots: make(chan struct{}, 8)}
 	f.budget = []int64{100 << 10, 2 << 20}[seed%2]
@@ -127,7 +134,7 @@ func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
 	if f.guesses = seed%2 == 1; f.guesses { // else drafts by n-gram lookup
 		o.Draft.Guess = f.guess
 	}
-	f.load = loadCached(t, name, o)
+	f.load = load(t, name, o)
 	f.want = newOracle(t, name)
 	if f.want.model.Processor.Vision != nil {
 		f.pictures = runtimetest.Pictures(t, "shapes.png", "wide.png")
@@ -141,7 +148,7 @@ func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
 func (f *traffic) open(ahead bool) {
 	f.l = f.load()
 	b := f.l.batcher
-	b.stepper.sendsAhead = ahead
+	b.stepper.sendsAhead = ahead && b.ranks == nil
 	b.minShared = 1 + f.IntN(8)
 	limit, r := b.memory.limit, rand.New(rand.NewPCG(f.Uint64(), 1))
 	b.onStep = func(plan []batchItem) error {
@@ -169,7 +176,9 @@ func (f *traffic) close() {
 	if err := f.l.Close(); err != nil {
 		f.t.Error(err)
 	}
-	f.loaded += f.l.prefixes.disk.Stats().Loaded
+	if f.l.prefixes.disk != nil {
+		f.loaded += f.l.prefixes.disk.Stats().Loaded
+	}
 }
 
 // end closes the model and logs statistics.

@@ -43,13 +43,17 @@ type modelDrafter struct {
 	target     models.Model
 	draft      models.Draft
 	kinds      []cache.Kind
-	tokenShift int // position of a row's token, relative to the row
+	tokenShift int        // position of a row's token, relative to the row
+	ranks      *mlx.Group // nil: no other rank computes the draft
 }
 
 func newModelDrafter(m *load.Model) *modelDrafter {
 	d := &modelDrafter{thread: m.Thread, target: m.Target, draft: m.Draft, kinds: m.Draft.Layers(), tokenShift: 1}
 	if models.Standalone(m.Draft) {
 		d.tokenShift = 0
+	}
+	if m.DraftsTogether() {
+		d.ranks = m.Ranks
 	}
 	return d
 }
@@ -180,7 +184,7 @@ func (d *modelDrafter) Propose(round []*Item) {
 		return
 	}
 	hidden, logits := d.step(texts, from, to)
-	tokens, q := sample.Drafts(logits, rows, 0)
+	tokens, q := d.sample(logits, rows, 0)
 	drafted, distributions := []*mlx.Array{tokens}, [][]*mlx.Array{q}
 	for k := 1; k < items[0].Depth; k++ {
 		n := slices.IndexFunc(items, func(s *Item) bool { return s.Depth <= k })
@@ -199,7 +203,7 @@ func (d *modelDrafter) Propose(round []*Item) {
 			parts[i] = nn.Part{Seq: t.own.seq}
 		}
 		hidden, logits = d.draft.Step(d.batch(nn.NextBatch(tokens, parts...), texts[:n], hidden))
-		tokens, q = sample.Drafts(logits, rows[:n], k)
+		tokens, q = d.sample(logits, rows[:n], k)
 		drafted, distributions = append(drafted, tokens), append(distributions, q)
 	}
 	mlx.Eval(slices.Concat(append(distributions, drafted)...)...)
@@ -208,6 +212,15 @@ func (d *modelDrafter) Propose(round []*Item) {
 			items[i].Drafts, items[i].Q = append(items[i].Drafts, id), append(items[i].Q, distributions[k][i])
 		}
 	}
+}
+
+// sample samples the next draft tokens. All ranks go on with those of rank 0.
+func (d *modelDrafter) sample(logits *mlx.Array, rows []sample.DraftRow, k int) (tokens *mlx.Array, q []*mlx.Array) {
+	tokens, q = sample.Drafts(logits, rows, k)
+	if d.ranks != nil { // float32 has all ids
+		tokens = mlx.AsType(d.ranks.Broadcast(mlx.AsType(tokens, mlx.Float32), 0), mlx.Int32)
+	}
+	return tokens, q
 }
 
 // FinishRound implements drafter. A standalone draft keeps the cached rows of accepted drafts. Any other draft drops

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
@@ -17,6 +18,11 @@ import (
 type DraftFiles struct {
 	config arch.Model
 	blobs  []tensorBlob
+}
+
+// readsTarget reports whether the draft reads the target's keys and values.
+func (d DraftFiles) readsTarget() bool {
+	return slices.Contains(models.DraftTypes(), d.config.Facts().ModelType)
 }
 
 // OpenDraft opens the image's draft model for the given target.

@@ -31,6 +31,7 @@ type Model struct {
 
 	Draft        models.Draft // nil if there is none
 	draftWeights *nn.Weights  // nil if the draft uses the target's weights
+	Ranks        *mlx.Group   // nil: the model is on this rank alone
 
 	mu      sync.RWMutex // held for reading while the model is in use
 	closed  bool
@@ -49,7 +50,7 @@ func Open(
 
 // OpenRank is Open for a rank of a group, on the group's thread: it maps only what the rank has of each tensor. All
 // ranks must run the same forward passes in the same order. Without a group it is Open. A draft with a checkpoint of
-// its own is on all ranks.
+// its own is on rank 0 alone. If it reads the target's keys and values, which are divided, there is none.
 func OpenRank(
 	ctx context.Context, t *mlx.Thread, ranks *mlx.Group, f processor.Files,
 	read func() (*processor.Processor, error), o runtime.Options,
@@ -65,13 +66,18 @@ func OpenRank(
 		return nil, err
 	}
 	var draft DraftFiles
-	if !o.Draft.Off {
+	if rank := 0; !o.Draft.Off {
+		if ranks != nil {
+			rank = ranks.Rank()
+		}
 		draft, err = OpenDraft(f, p.Config)
 		switch {
 		case errors.Is(err, manifest.ErrBlobMissing):
 			draft = DraftFiles{} // the image was pulled without its draft
 		case err != nil:
 			return nil, err
+		case draft.config != nil && (rank > 0 || ranks != nil && draft.readsTarget()):
+			draft, o.Draft.Off = DraftFiles{}, true
 		}
 	}
 	parts := map[string]shard.Part{}
@@ -80,7 +86,7 @@ func OpenRank(
 			return nil, err
 		}
 	}
-	m := &Model{Processor: p, Thread: t, Widest: widest(p.Config.Facts(), blobs)}
+	m := &Model{Processor: p, Thread: t, Widest: widest(p.Config.Facts(), blobs), Ranks: ranks}
 	if err := t.Do(ctx, func() error { return m.build(ctx, blobs, ranks, parts, draft, o) }); err != nil {
 		return nil, err
 	}
@@ -131,6 +137,12 @@ func kinds(t runtime.KVType, all []cache.Kind) ([]cache.Kind, error) {
 		return nil, fmt.Errorf("unknown KV cache type %q", t)
 	}
 	return cache.Packed(all, int(bits)), nil
+}
+
+// DraftsTogether reports whether all ranks compute the model's draft, because it uses the target's weights. Any other
+// draft runs on rank 0 alone.
+func (m *Model) DraftsTogether() bool {
+	return m.Ranks != nil && m.Draft != nil && m.draftWeights == nil
 }
 
 // StateShape determines the memory of a sequence's state, including that of the draft, by building a step without
