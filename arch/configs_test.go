@@ -384,39 +384,3 @@ func TestGlmAttentionScale(t *testing.T) {
 		t.Errorf("scale %v", got)
 	}
 }
-
-// The largest accepted layers do not overflow.
-func TestBoundsOfExperts(t *testing.T) {
-	for _, c := range []struct{ checkpoint, experts, width string }{
-		{"qwen3_moe", "num_local_experts", "moe_intermediate_size"},
-		{"gemma4-26b-a4b", "text_config.num_experts", "text_config.moe_intermediate_size"},
-		{"qwen3_5_moe", "text_config.num_experts", "text_config.moe_intermediate_size"},
-		{"glm4_moe_lite", "n_routed_experts", "moe_intermediate_size"},
-	} {
-		config := setKey(t, edited(t, c.checkpoint, c.experts, "4096"), strings.Split(c.width, "."), "1048576")
-		config = setKey(t, config, strings.Split(strings.Replace(c.width, "moe_intermediate_size", "hidden_size", 1), "."),
-			"1048576")
-		if _, err := Detect(config); !errors.Is(err, ErrConfig) {
-			t.Errorf("%s: %v", c.checkpoint, err)
-		}
-	}
-}
-
-// A layer type without rope_theta has the base that transformers gives it.
-func TestLagunaRopes(t *testing.T) {
-	for _, c := range []struct {
-		value           string
-		full, sliding   float64
-		partial, rotary float64
-	}{
-		{"null", 5e5, 1e4, 0.5, 1},
-		{`{"full_attention":{"rope_type":"default"},"sliding_attention":{"partial_rotary_factor":0.5}}`, 1e4, 1e4, 1, 0.5},
-		{`{"full_attention":{"rope_theta":7},"sliding_attention":{"rope_theta":9}}`, 7, 9, 1, 1},
-	} {
-		m := mustDetect(t, string(edited(t, "laguna", "rope_parameters", c.value))).(*Laguna)
-		if m.Rope.Theta != c.full || m.SlidingRope.Theta != c.sliding ||
-			m.Rope.PartialFactor != c.partial || m.SlidingRope.PartialFactor != c.rotary {
-			t.Errorf("%s: %+v and %+v", c.value, m.Rope, m.SlidingRope)
-		}
-	}
-}

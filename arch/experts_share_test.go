@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,23 @@ func TestReadShare(t *testing.T) {
 		}
 		if (stacks > 0) != experts {
 			t.Errorf("%s: %d stacks of experts", name, stacks)
+		}
+	}
+}
+
+// The largest accepted layers do not overflow.
+func TestBoundsOfExperts(t *testing.T) {
+	for _, c := range []struct{ checkpoint, experts, width string }{
+		{"qwen3_moe", "num_local_experts", "moe_intermediate_size"},
+		{"gemma4-26b-a4b", "text_config.num_experts", "text_config.moe_intermediate_size"},
+		{"qwen3_5_moe", "text_config.num_experts", "text_config.moe_intermediate_size"},
+		{"glm4_moe_lite", "n_routed_experts", "moe_intermediate_size"},
+	} {
+		config := setKey(t, edited(t, c.checkpoint, c.experts, "4096"), strings.Split(c.width, "."), "1048576")
+		config = setKey(t, config, strings.Split(strings.Replace(c.width, "moe_intermediate_size", "hidden_size", 1), "."),
+			"1048576")
+		if _, err := Detect(config); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", c.checkpoint, err)
 		}
 	}
 }

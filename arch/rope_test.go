@@ -123,3 +123,22 @@ func ulps(a, b float64) int {
 	d := int(math.Float32bits(float32(a))) - int(math.Float32bits(float32(b)))
 	return max(d, -d)
 }
+
+// A layer type without rope_theta has the base that transformers gives it.
+func TestLagunaRopes(t *testing.T) {
+	for _, c := range []struct {
+		value           string
+		full, sliding   float64
+		partial, rotary float64
+	}{
+		{"null", 5e5, 1e4, 0.5, 1},
+		{`{"full_attention":{"rope_type":"default"},"sliding_attention":{"partial_rotary_factor":0.5}}`, 1e4, 1e4, 1, 0.5},
+		{`{"full_attention":{"rope_theta":7},"sliding_attention":{"rope_theta":9}}`, 7, 9, 1, 1},
+	} {
+		m := mustDetect(t, string(edited(t, "laguna", "rope_parameters", c.value))).(*Laguna)
+		if m.Rope.Theta != c.full || m.SlidingRope.Theta != c.sliding ||
+			m.Rope.PartialFactor != c.partial || m.SlidingRope.PartialFactor != c.rotary {
+			t.Errorf("%s: %+v and %+v", c.value, m.Rope, m.SlidingRope)
+		}
+	}
+}
