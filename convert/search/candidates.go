@@ -113,7 +113,7 @@ type group struct {
 }
 
 // probes is about how many groups there are.
-const probes = 20
+const probes = 32
 
 // divide divides the tensors into groups: those of a kind in neighbouring layers.
 func (s *searcher) divide() {

@@ -86,7 +86,7 @@ type input struct {
 	how     *plan.Calibrated
 	squares [][]float32 // of the matrices
 	factors []*weighted.Factor
-	moments [][]float32 // of the blocks; nil if only the diagonal is known
+	moments [][]float64 // of the blocks; nil if only the diagonal is known
 }
 
 func newInput(job []*tensor) (*input, error) {
@@ -107,13 +107,18 @@ func newInput(job []*tensor) (*input, error) {
 		if err != nil {
 			return nil, err
 		}
-		in.moments = append(in.moments, m)
+		wide := make([]float64, len(m))
+		for k, v := range m {
+			wide[k] = float64(v)
+		}
+		in.moments = append(in.moments, wide)
 	}
 	return in, nil
 }
 
-// energy returns the mean square that an error of a row, which is of a matrix of the stack, adds to the output.
-func (in *input) energy(e []float64, matrix int) (sum float64) {
+// energy returns the mean square that errors of rows, which are of the given matrices of the stack, add to the outputs.
+func (in *input) energy(e []float64, matrices []int) (sum float64) {
+	width := len(e) / len(matrices)
 	if in == nil {
 		for _, v := range e {
 			sum += v * v
@@ -121,23 +126,19 @@ func (in *input) energy(e []float64, matrix int) (sum float64) {
 		return sum
 	}
 	if in.moments == nil {
-		for i, d := range in.squares[matrix] {
-			sum += float64(d) * e[i] * e[i]
+		for i, v := range e {
+			sum += float64(in.squares[matrices[i/width]][i%width]) * v * v
 		}
 		return sum
 	}
 	at := 0
 	for _, m := range in.moments {
 		n := int(math.Sqrt(float64(len(m))))
-		part := e[at:][:n]
-		for i, v := range part { // the moments are symmetric
-			row := m[i*n:][:i]
-			var before float64
-			for j, h := range row {
-				before += float64(h) * part[j]
-			}
-			sum += v * (2*before + float64(m[i*n+i])*v)
+		part := make([]float64, 0, n*len(matrices))
+		for r := range matrices {
+			part = append(part, e[r*width+at:][:n]...)
 		}
+		sum += weighted.Energy(m, n, part)
 		at += n
 	}
 	return sum
@@ -167,15 +168,11 @@ func (t *tensor) sample(in *input) error {
 		if err != nil {
 			return err
 		}
-		e := make([]float64, r.width)
-		for k, matrix := range r.matrices {
-			for c := range e {
-				at := k*r.width + c
-				e[c] = float64(r.values[at]) - float64(decoded[at])
-			}
-			o.err += in.energy(e, matrix)
+		e := make([]float64, len(r.values))
+		for k, v := range r.values {
+			e[k] = float64(v) - float64(decoded[k])
 		}
-		o.err *= float64(total) / float64(len(r.matrices))
+		o.err = in.energy(e, r.matrices) * float64(total) / float64(len(r.matrices))
 	}
 	return nil
 }

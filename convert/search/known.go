@@ -2,6 +2,7 @@ package search
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 )
@@ -12,6 +13,46 @@ type known struct {
 	Key    string                        `json:"key"`    // of everything that the rest depends on
 	Errors map[string]map[string]float64 `json:"errors"` // by tensor and type
 	Groups map[string]float64            `json:"groups"` // coefficients
+	// Around are coefficients around results, which depend on their size only.
+	Around []around `json:"around,omitempty"`
+}
+
+// around are the coefficients of the groups around a result.
+type around struct {
+	Bytes  int64              `json:"bytes"`
+	Groups map[string]float64 `json:"groups"`
+}
+
+// sameSize is the ratio of two sizes below which their results have the same coefficients.
+const sameSize = 1.03
+
+// start sets the coefficients around the known result whose size is nearest to one. same reports whether that is about
+// the same size.
+func (s *searcher) start(bytes int64) (same bool) {
+	nearest := math.Inf(1)
+	for _, a := range s.known.Around {
+		ratio := float64(max(a.Bytes, bytes)) / float64(min(a.Bytes, bytes))
+		if ratio >= nearest {
+			continue
+		}
+		nearest = ratio
+		for i := range s.groups {
+			if c, ok := a.Groups[s.groups[i].name]; ok {
+				s.groups[i].coefficient = c
+			}
+		}
+	}
+	return nearest <= sameSize
+}
+
+// keepAround keeps the coefficients around a result.
+func (s *searcher) keepAround(bytes int64) {
+	a := around{bytes, map[string]float64{}}
+	for _, g := range s.groups {
+		a.Groups[g.name] = g.coefficient
+	}
+	s.known.Around = append(s.known.Around, a)
+	s.keep()
 }
 
 // remember reads the file. Another key, or a damaged file, is as good as none.

@@ -162,25 +162,33 @@ func (s *searcher) limit() int64 {
 
 // bySize finds the best choice within a size.
 func (s *searcher) bySize(ctx context.Context, limit int64) (trial, error) {
-	first, ok := s.within(limit)
-	if !ok {
+	if smallest, ok := s.within(limit); !ok {
 		return trial{}, fmt.Errorf("%w: the smallest types take %d bytes, %.2f bits for each weight; %d were asked for",
-			ErrGoal, s.bytes(first), s.bits(s.bytes(first)), limit)
+			ErrGoal, s.bytes(smallest), s.bits(s.bytes(smallest)), limit)
 	}
+	same := s.start(limit)
+	first, _ := s.within(limit)
 	best, err := s.try(ctx, first, s.Measure)
-	if err != nil {
+	if err != nil || same {
 		return best, err
 	}
-	if err := s.reweigh(ctx, best); err != nil {
-		return best, err
-	}
-	second, _ := s.within(limit)
-	next, err := s.try(ctx, second, s.Measure)
-	if err == nil && next.kl < best.kl {
+	for range rounds {
+		if err := s.reweigh(ctx, best); err != nil {
+			return best, err
+		}
+		c, _ := s.within(limit)
+		next, err := s.try(ctx, c, s.Measure)
+		if err != nil || next.kl >= best.kl {
+			return best, err
+		}
 		best = next
+		s.keepAround(limit)
 	}
-	return best, err
+	return best, nil
 }
+
+// rounds is how often groups are weighed again.
+const rounds = 1
 
 // maxSteps bounds the choices that are measured for a divergence.
 const maxSteps = 8

@@ -27,9 +27,14 @@ func (w *work) fitAffine(x, d []float64) parameters {
 		return best
 	}
 	limit := w.limit()
+	var sw, sx float64
+	for i, v := range x {
+		sw += d[i]
+		sx += float64(d[i] * v)
+	}
 	least := math.Inf(1)
 	try := func(p parameters) {
-		if e := w.errorOf(p, x, d, least); e < least {
+		if e := w.errorOf(p, x, d); e < least {
 			least, best = e, p
 		}
 	}
@@ -39,8 +44,7 @@ func (w *work) fitAffine(x, d []float64) parameters {
 		middle := (hi + lo) / 2
 		p := parameters{scale: scale, bias: middle - float64(scale*limit)/2, affine: true}
 		for range 1 + refinements {
-			w.codesOf(p, x)
-			next, ok := w.leastSquares(x, d)
+			next, ok := w.leastSquares(p, x, d, sw, sx)
 			if !ok {
 				break
 			}
@@ -86,55 +90,24 @@ func roundF16(f float32) float64 {
 	return min(max(math.RoundToEven(v/unit)*unit, -65504), 65504)
 }
 
-// codesOf sets the codes nearest to x.
-func (w *work) codesOf(p parameters, x []float64) {
-	limit := w.limit()
-	by := 1 / p.scale
-	for i, v := range x {
-		// Adding and subtracting 1.5*2^52 rounds to the nearest integer, ties to even.
-		n := float64((v-p.bias)*by) + 0x1.8p52 - 0x1.8p52
-		w.codes[i] = min(max(n, 0), limit)
-	}
-}
-
-// leastSquares returns the scale and bias with the least weighted squares for the codes. There are none if all codes
-// are equal.
-func (w *work) leastSquares(x, d []float64) (parameters, bool) {
-	var sw, sx, sq, sqq, sxq float64
-	for i, q := range w.codes {
-		dq, dx := float64(d[i]*q), float64(d[i]*x[i])
-		sw += d[i]
-		sx += dx
-		sq += dq
-		sqq += float64(dq * q)
-		sxq += float64(dx * q)
-	}
+// leastSquares returns the scale and bias with the least weighted squares for the codes nearest to x. There are none if
+// all codes are equal. sw and sx are the sums of d and of d*x.
+func (w *work) leastSquares(p parameters, x, d []float64, sw, sx float64) (parameters, bool) {
+	sq, sqq, sxq := sums(x, d, p.bias, 1/p.scale, w.limit())
 	det := float64(sw*sqq) - float64(sq*sq)
 	if !(det > 1e-9*float64(sw*sqq)) {
 		return parameters{}, false
 	}
-	p := parameters{affine: true}
-	p.scale = (float64(sw*sxq) - float64(sx*sq)) / det
-	p.bias = (float64(sqq*sx) - float64(sq*sxq)) / det
-	return p, p.scale > 0 && !math.IsInf(p.scale, 0)
+	next := parameters{affine: true}
+	next.scale = (float64(sw*sxq) - float64(sx*sq)) / det
+	next.bias = (float64(sqq*sx) - float64(sq*sxq)) / det
+	return next, next.scale > 0 && !math.IsInf(next.scale, 0)
 }
 
-// errorOf returns the weighted squared error of parameters, or more than least once it is clear that it is larger.
-func (w *work) errorOf(p parameters, x, d []float64, least float64) float64 {
+// errorOf returns the weighted squared error of parameters.
+func (w *work) errorOf(p parameters, x, d []float64) float64 {
 	if p.scale == 0 {
 		return math.Inf(1)
 	}
-	limit := w.limit()
-	by := 1 / p.scale
-	var sum float64
-	for i, v := range x {
-		n := float64((v-p.bias)*by) + 0x1.8p52 - 0x1.8p52
-		n = min(max(n, 0), limit)
-		e := v - p.bias - float64(p.scale*n)
-		sum += float64(float64(d[i]*e) * e)
-		if i&15 == 15 && sum >= least {
-			return sum
-		}
-	}
-	return sum
+	return distance(x, d, p.bias, p.scale, 1/p.scale, w.limit())
 }

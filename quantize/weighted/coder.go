@@ -108,47 +108,65 @@ func (c *Coder) Encode(dst quantize.Blocks, rows []float32) error {
 	}
 	w := newWork(c)
 	groups := n / group
-	for r := range len(rows) / n {
-		at := r * groups
-		part := func(b []byte, one int) []byte { return b[at*one:][:groups*one] }
-		w.row(quantize.Blocks{
-			Packed: part(dst.Packed, size.Packed), Scales: part(dst.Scales, size.Scales), Biases: part(dst.Biases, size.Biases),
-		}, rows[r*n:][:n])
+	for len(rows) > 0 {
+		w.rows = min(batch, len(rows)/n)
+		take := func(b *[]byte, one int) []byte {
+			part := (*b)[:w.rows*groups*one]
+			*b = (*b)[len(part):]
+			return part
+		}
+		w.encode(quantize.Blocks{
+			Packed: take(&dst.Packed, size.Packed), Scales: take(&dst.Scales, size.Scales),
+			Biases: take(&dst.Biases, size.Biases),
+		}, rows[:w.rows*n])
+		rows = rows[w.rows*n:]
 	}
 	return nil
 }
 
+// batch is how many rows are quantized together. They share the reading of the factors.
+const batch = 16
+
 // work holds the buffers of a goroutine.
 type work struct {
 	*Coder
-	codes []float64 // of a group
-	row64 []float64 // the row, with the errors of earlier columns moved onto it
-	bits  []uint8   // codes of a group
+	rows   int          // at most batch
+	row64  []float64    // the rows, with the errors of earlier columns moved onto them
+	chosen []parameters // of a group of each row
+	errors []float64    // of the codes of a group of each row
+	bits   []uint8      // codes of a group of each row
 }
 
 func newWork(c *Coder) *work {
 	g := c.of.Group()
 	return &work{
-		Coder: c, codes: make([]float64, g), row64: make([]float64, c.Columns()), bits: make([]uint8, g),
+		Coder: c, row64: make([]float64, batch*c.Columns()), chosen: make([]parameters, batch),
+		errors: make([]float64, batch*g), bits: make([]uint8, batch*g),
 	}
 }
 
-func (w *work) row(dst quantize.Blocks, row []float32) {
-	for i, v := range row {
+func (w *work) encode(dst quantize.Blocks, rows []float32) {
+	for i, v := range rows {
 		w.row64[i] = float64(v)
 	}
-	g := w.of.Group()
+	n, g := w.Columns(), w.of.Group()
 	size := w.of.GroupSizes(quantize.F32)
-	for k := range len(row) / g {
-		x := w.row64[k*g:][:g]
-		p := w.fit(x, w.weights[k*g:][:g])
-		if w.factors == nil {
-			w.assign(p, x)
-		} else {
-			w.compensate(p, k*g)
+	for k := range n / g {
+		for r := range w.rows {
+			x := w.row64[r*n+k*g:][:g]
+			w.chosen[r] = w.fit(x, w.weights[k*g:][:g])
+			if w.factors == nil {
+				w.assign(w.bits[r*g:], w.chosen[r], x)
+			}
 		}
-		pack(dst.Packed[k*size.Packed:][:size.Packed], w.bits, w.of.Bits())
-		p.store(dst, k)
+		if w.factors != nil {
+			w.compensate(k * g)
+		}
+		for r, p := range w.chosen[:w.rows] {
+			at := r*n/g + k
+			pack(dst.Packed[at*size.Packed:][:size.Packed], w.bits[r*g:][:g], w.of.Bits())
+			p.store(dst, at)
+		}
 	}
 }
 
@@ -182,9 +200,9 @@ func (w *work) fit(x, d []float64) parameters {
 }
 
 // assign chooses the nearest codes.
-func (w *work) assign(p parameters, x []float64) {
+func (w *work) assign(codes []uint8, p parameters, x []float64) {
 	for i, v := range x {
-		w.bits[i], _ = w.nearest(p, v)
+		codes[i], _ = w.nearest(p, v)
 	}
 }
 
@@ -214,13 +232,4 @@ func pack(dst []byte, codes []uint8, bits int) {
 			dst, word = dst[1:], word>>8
 		}
 	}
-}
-
-// widen returns float64 copies of float32 numbers.
-func widen(list []float32) []float64 {
-	out := make([]float64, len(list))
-	for i, v := range list {
-		out[i] = float64(v)
-	}
-	return out
 }

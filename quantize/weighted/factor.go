@@ -21,109 +21,134 @@ func NewFactor(moments []float32, n int) (*Factor, error) {
 	if len(moments) != n*n {
 		return nil, fmt.Errorf("%w: %d moments of %d columns", ErrStatistics, len(moments), n)
 	}
-	a := widen(moments)
 	var trace float64
 	for i := range n {
-		if v := a[i*n+i]; !(v >= 0) || math.IsInf(v, 0) {
+		v := float64(moments[i*n+i])
+		if !(v >= 0) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%w: the second moment of column %d is %v", ErrStatistics, i, v)
 		}
-		trace += a[i*n+i]
+		trace += v
 	}
 	damp := Damping * trace / float64(n)
 	if damp == 0 {
 		damp = 1
 	}
+	// The matrix with rows and columns reversed, in the upper triangle of rows that are whole vectors.
+	stride := (n + 3) &^ 3
+	a := make([]float64, n*stride)
 	for i := range n {
-		a[i*n+i] += damp
+		for j := i; j < n; j++ {
+			a[i*stride+j] = float64(moments[(n-1-i)*n+n-1-j])
+		}
+		a[i*stride+i] += damp
 	}
-	reverse(a, n)
-	if err := cholesky(a, n); err != nil {
+	if err := cholesky(a, n, stride); err != nil {
 		return nil, err
 	}
-	invert(a, n)
-	// a is now the inverse of L, where the reversed H is L L^T. Reversed again, it is U with H^-1 = U^T U.
-	u := make([]float64, n*n)
+	// The reversed H is R^T R. Its lower triangular inverse of R^T, reversed again, is U with H^-1 = U^T U.
+	x := invert(a, n, stride)
+	u := a[:n*n]
 	for i := range n {
-		for j := i; j < n; j++ {
-			u[i*n+j] = a[(n-1-i)*n+n-1-j]
+		row := x[(n-1-i)*stride:][:n]
+		by := 1 / row[n-1-i]
+		for j := range i {
+			u[i*n+j] = 0
 		}
-		by := 1 / u[i*n+i]
 		for j := i; j < n; j++ {
-			u[i*n+j] = float64(u[i*n+j] * by)
+			u[i*n+j] = float64(row[n-1-j] * by)
 		}
 	}
 	return &Factor{n, u}, nil
 }
 
-// reverse reverses the order of rows and columns of a symmetric matrix, in the lower triangle.
-func reverse(a []float64, n int) {
-	for i := range n {
-		for j := range i + 1 {
-			from, to := i*n+j, (n-1-j)*n+n-1-i
-			if from < to {
-				a[from], a[to] = a[to], a[from]
-			}
-		}
-	}
-}
+// depth is how many rows of a matrix are subtracted from others at once.
+const depth = 32
 
-// cholesky replaces the lower triangle of a matrix by L, where the matrix is L L^T.
-func cholesky(a []float64, n int) error {
-	for i := range n {
-		row := a[i*n:][:i+1]
-		for j := range i + 1 {
-			other := a[j*n:][:j+1]
-			sum := row[j]
-			for k, v := range other[:j] {
-				sum -= float64(v * row[k])
+// cholesky replaces the upper triangle of a matrix by R, where the matrix is R^T R. What is below is undefined then.
+func cholesky(a []float64, n, stride int) error {
+	column := make([]float64, depth)
+	for first := 0; first < n; first += depth {
+		end := min(first+depth, n)
+		for i := first; i < n; i++ {
+			from := i &^ 3
+			before := min(i, end) - first
+			for k := range before {
+				column[k] = a[(first+k)*stride+i]
 			}
-			if j < i {
-				row[j] = sum / other[j]
+			row := a[i*stride:][:stride]
+			if before > 0 {
+				move(row[from:], a[first*stride+from:], stride, column[:before])
+			}
+			if i >= end {
 				continue
 			}
-			if !(sum > 0) || math.IsInf(sum, 0) {
-				return fmt.Errorf("%w: the second moments are not positive definite at column %d", ErrStatistics, i)
+			pivot := row[i]
+			if !(pivot > 0) || math.IsInf(pivot, 0) {
+				return fmt.Errorf("%w: the second moments are not positive definite at column %d", ErrStatistics, n-1-i)
 			}
-			row[i] = math.Sqrt(sum)
+			by := 1 / math.Sqrt(pivot)
+			for j := i; j < n; j++ {
+				row[j] = float64(row[j] * by)
+			}
 		}
 	}
 	return nil
 }
 
-// invert replaces a lower triangular matrix by its inverse.
-func invert(a []float64, n int) {
-	sums := make([]float64, n)
-	for i := range n {
-		row := a[i*n:][:i+1]
-		clear(sums[:i])
-		for k, v := range row[:i] { // earlier rows are inverted already
-			for j, x := range a[k*n:][:k+1] {
-				sums[j] += float64(v * x)
+// invert returns the inverse of R^T, which is lower triangular, for an upper triangular R.
+func invert(r []float64, n, stride int) []float64 {
+	x := make([]float64, n*stride)
+	column := make([]float64, depth*depth)
+	for first := 0; first < n; first += depth {
+		rows := min(depth, n-first)
+		for k := 0; k < first; k += depth { // rows that are inverted already
+			for i := range rows {
+				for c := range depth {
+					column[i*depth+c] = r[(k+c)*stride+first+i]
+				}
 			}
+			moveAll(x[first*stride:], stride, rows, k+depth, x[k*stride:], stride, column, depth)
 		}
-		by := 1 / row[i]
-		for j := range i {
-			row[j] = -float64(sums[j] * by)
+		for i := first; i < first+rows; i++ {
+			row := x[i*stride:][:stride]
+			for k := first; k < i; k++ {
+				column[k-first] = r[k*stride+i]
+			}
+			move(row[:(i+3)&^3], x[first*stride:], stride, column[:i-first])
+			by := 1 / r[i*stride+i]
+			for j := range i {
+				row[j] = float64(row[j] * by)
+			}
+			row[i] = by
 		}
-		row[i] = by
 	}
+	return x
 }
 
-// compensate chooses the codes of the group that starts at a column, one column after the other, and moves the error of
-// each onto the later columns of its block.
-func (w *work) compensate(p parameters, first int) {
-	f := w.factors[first/w.block]
+// compensate chooses the codes of the group that starts at a column, for each row, and moves the error of each column
+// onto the later columns of its block.
+func (w *work) compensate(first int) {
+	f, g := w.factors[first/w.block], w.of.Group()
 	begin := first / w.block * w.block
-	rest := w.row64[begin:min(begin+w.block, len(w.row64))]
-	for i := range w.of.Group() {
-		at := first - begin + i
-		code, value := w.nearest(p, rest[at])
-		w.bits[i] = code
-		e := rest[at] - value
-		u := f.u[at*f.n:][at+1 : f.n]
-		later := rest[at+1:][:len(u)]
-		for j, v := range u {
-			later[j] -= float64(e * v)
+	at, columns := first-begin, min(w.block, w.Columns()-begin)
+	for r := range w.rows {
+		row := w.row64[r*w.Columns()+begin:][:columns]
+		e := w.errors[r*g:][:g]
+		for i := range g {
+			j := at + i
+			done := i &^ 3
+			for k := done; k < i; k++ {
+				row[j] -= float64(e[k] * f.u[(at+k)*f.n+j])
+			}
+			code, value := w.nearest(w.chosen[r], row[j])
+			w.bits[r*g+i] = code
+			e[i] = row[j] - value
+			if i&3 == 3 && i+1 < g {
+				move(row[j+1:at+g], f.u[(at+done)*f.n+j+1:], f.n, e[done:i+1])
+			}
 		}
+	}
+	if rest := columns - at - g; rest > 0 {
+		moveAll(w.row64[begin+at+g:], w.Columns(), w.rows, rest, f.u[at*f.n+at+g:], f.n, w.errors, g)
 	}
 }

@@ -57,33 +57,47 @@ func (w *work) fitFloat(x, d []float64) parameters {
 	if peak == 0 {
 		return w.scaleOf(127, 0)
 	}
-	best, least := parameters{}, math.Inf(1)
+	best, least, known := parameters{}, math.Inf(1), math.Inf(1)
+	// loss returns the weighted squared error, or a part of it that is at least as large as most.
+	loss := func(p parameters, most float64) (sum float64) {
+		for i, v := range x {
+			_, q := p.nearestFloat(v)
+			sum += float64(float64(d[i]*(v-q)) * (v - q))
+			if sum >= most {
+				break
+			}
+		}
+		return sum
+	}
 	try := func(p parameters) {
 		if p.scale == 0 {
 			return
 		}
-		var sum float64
-		for i, v := range x {
-			_, q := p.nearestFloat(v)
-			sum += float64(float64(d[i]*(v-q)) * (v - q))
-		}
-		if sum < least {
+		if sum := loss(p, min(least, known)); sum < least {
 			best, least = p, sum
+		}
+	}
+	// The candidate in the middle is mostly good, so no candidate needs more than its error to be out.
+	middle := func(p parameters) {
+		if p.scale != 0 {
+			known = math.Nextafter(loss(p, math.Inf(1)), math.Inf(1))
 		}
 	}
 	if w.of == quantize.MXFP4 {
 		_, exp := math.Frexp(peak / 6)
+		middle(w.scaleOf(min(max(exp+127, 0), 254), 0))
 		for e := firstExponent; e <= lastExponent; e++ {
 			try(w.scaleOf(min(max(exp+e+127, 0), 254), 0))
 		}
 		return best
 	}
-	middle := 0
-	for middle < len(e4m3)-1 && e4m3[middle] < peak/6 {
-		middle++
+	nearest := 0
+	for nearest < len(e4m3)-1 && e4m3[nearest] < peak/6 {
+		nearest++
 	}
+	middle(w.scaleOf(0, nearest))
 	for c := firstScale; c <= lastScale; c++ {
-		if at := middle + c; at > 0 && at < len(e4m3) {
+		if at := nearest + c; at > 0 && at < len(e4m3) {
 			try(w.scaleOf(0, at))
 		}
 	}

