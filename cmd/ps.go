@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/ollama"
 	"github.com/spf13/cobra"
 )
@@ -20,7 +22,8 @@ func (a *app) psCmd() *cobra.Command {
 UNTIL is when the model is unloaded if it gets no requests.
 
 -v adds the process ID, the running and the waiting requests, the size of their KV caches, the size of the
-prefix cache, and the share of prompt tokens that were found in the prefix cache (REUSED).`,
+prefix cache, the share of prompt tokens that were found in the prefix cache (REUSED), and the ranks that
+divide the model, with the weights of each.`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			path := "/api/ps"
@@ -52,7 +55,7 @@ func (a *app) printPs(list []ollama.PsModel, verbose bool) error {
 	w := newTable(a.out)
 	head := []string{"NAME", "DIGEST", "SIZE", "REQUESTS", "UNTIL"}
 	if verbose {
-		head = append(head, "PID", "RUNNING", "WAITING", "KV CACHE", "PREFIX CACHE", "REUSED")
+		head = append(head, "PID", "RUNNING", "WAITING", "KV CACHE", "PREFIX CACHE", "REUSED", "RANKS")
 	}
 	w.row(head...)
 	for _, m := range list {
@@ -70,7 +73,7 @@ func (a *app) printPs(list []ollama.PsModel, verbose bool) error {
 func usageCells(m ollama.PsModel) []string {
 	u := m.Usage
 	if u == nil {
-		return []string{strconv.Itoa(m.PID), "-", "-", "-", "-", "-"}
+		return []string{strconv.Itoa(m.PID), "-", "-", "-", "-", "-", "-"}
 	}
 	cached, reused := "off", "-"
 	if p := u.Prefix; p != nil {
@@ -82,7 +85,20 @@ func usageCells(m ollama.PsModel) []string {
 			reused = fmt.Sprintf("%.0f%% of %d tokens", 100*float64(p.Cached)/float64(p.Keys), p.Keys)
 		}
 	}
-	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), cached, reused}
+	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), cached, reused,
+		ranksCell(u.Ranks)}
+}
+
+// ranksCell returns the number of ranks of a divided model, and the weights of each.
+func ranksCell(all []runtime.RankUsage) string {
+	if len(all) == 0 {
+		return "1"
+	}
+	var weights []string
+	for _, r := range all {
+		weights = append(weights, size(r.Weights))
+	}
+	return fmt.Sprintf("%d: %s", len(all), strings.Join(weights, ", "))
 }
 
 // until describes when a model will be unloaded.
@@ -93,6 +109,8 @@ func until(m ollama.PsModel, now time.Time) string {
 		return fmt.Sprintf("loading, %.0f%%", 100*m.Loaded)
 	case m.Requests > 0:
 		return "in use"
+	case m.Stays:
+		return "it is stopped"
 	case left > 365*24*time.Hour:
 		return "memory is needed"
 	}

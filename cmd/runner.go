@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"os"
 
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
@@ -18,6 +19,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	var cpu cpuFlags
 	var draft string
 	var kv kvFlag
+	var distributed bool
 	c := &cobra.Command{
 		Use:    "runner NAME",
 		Short:  "Run a model for a parent process over stdin and stdout",
@@ -46,6 +48,13 @@ func (a *app) runnerCmd() *cobra.Command {
 					return nil, err
 				}
 				o.Loaded = loaded
+				if distributed {
+					l, err := readLauncher(os.Getenv)
+					if err != nil {
+						return nil, err
+					}
+					return l.openLeader(ctx, thread, store, entry, cpu, o)
+				}
 				model, err := batch.Open(ctx, thread, store, entry, o)
 				if err != nil {
 					thread.Close()
@@ -65,6 +74,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	f.StringVar(&draft, "draft", "auto", "off loads no draft model; otherwise requests set the depth")
 	f.DurationVar(&o.MaxGap, "max-gap", 0, "longest `time` between tokens during prefill (default 150ms)")
 	f.IntVar(&o.Queue, "queue", 0, "maximum number of waiting requests (default 512)")
+	f.BoolVar(&distributed, "distributed", false, "lead the ranks that a launcher has started")
 	kv.add(c)
 	cpu.add(c)
 	return c

@@ -36,6 +36,9 @@ The server listens on 127.0.0.1:11434, or on --host or INGOT_HOST. An address th
 requires an API key (--api-key-file) or --insecure-listen, which lets everybody send requests. On Ctrl-C or
 SIGTERM the server finishes running requests first.
 
+With --distributed, the processes that mlx.launch, mpirun or srun start serve one NAME together, each with a
+part of its weights. Rank 0 listens, the others follow.
+
 With NAMEs, serve first imports or pulls those that the store lacks: hf.co/ORG/REPO[@REVISION], or names
 with a registry. It asks first on a terminal; --yes agrees.
 
@@ -43,7 +46,8 @@ with a registry. It asks first on a terminal; --yes agrees.
 		Example: `  ingot serve
   ingot serve hf.co/Qwen/Qwen3-0.6B --yes
   ingot serve --host 0.0.0.0 --api-key-file key
-  INGOT_HOST=127.0.0.1:8080 ingot serve --keep-alive 1h`,
+  INGOT_HOST=127.0.0.1:8080 ingot serve --keep-alive 1h
+  mpirun -n 2 ingot serve qwen3:32b --distributed`,
 		Args: between(0, -1),
 		RunE: func(c *cobra.Command, args []string) error { return a.serve(c, args, o) },
 	}
@@ -67,6 +71,7 @@ with a registry. It asks first on a terminal; --yes agrees.
 	f.DurationVar(&o.maxGap, "max-gap", 0, "longest `time` between tokens during prefill (default 150ms)")
 	f.StringVar(&o.draft, "draft", "auto", "default draft depth: a number, auto or off (no draft model)")
 	f.DurationVar(&o.grace, "grace", 10*time.Second, "`time` to finish running requests on shutdown")
+	f.BoolVar(&o.distributed, "distributed", false, "divide NAME over the ranks of a launcher")
 	f.BoolVar(&o.yes, "yes", false, "import or pull missing models without asking")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
 	o.kv.add(c)
@@ -91,6 +96,7 @@ type serveOptions struct {
 	draft           string
 	grace           time.Duration
 	float32, yes    bool
+	distributed     bool
 	kv              kvFlag
 	cpu             cpuFlags
 }
@@ -121,11 +127,24 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	var group launched
+	if o.distributed {
+		if len(names) != 1 {
+			return usagef("--distributed serves one NAME over all ranks, %d are given", len(names))
+		}
+		if group, err = readLauncher(os.Getenv); err != nil {
+			return err
+		}
+	}
 	if opts.Store, err = a.openStore(); err != nil {
 		return err
 	}
-	if err := a.serveNames(ctx, names, opts.Store, o.yes); err != nil {
+	stored, err := a.serveNames(ctx, names, opts.Store, o.yes)
+	if err != nil {
 		return err
+	}
+	if group.rank > 0 {
+		return a.follow(ctx, group, opts.Store, stored[0], o)
 	}
 	if _, err := opts.Store.Secret(ctx); err != nil {
 		a.note("note: `ingot run`, `ps`, `stop` and `launch` cannot verify that this server is yours: %v", err)
@@ -135,6 +154,11 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	}
 	if opts.Load, err = a.loader(o); err != nil {
 		return err
+	}
+	if o.distributed {
+		if err := a.distribute(ctx, &opts, group, stored[0]); err != nil {
+			return err
+		}
 	}
 	opts.Log = a.note
 	listener, err := net.Listen("tcp", at.Listen())
@@ -151,6 +175,15 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	a.note("listening on %s", at.URL())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(listener) }()
+	if o.distributed {
+		go func() {
+			if err := loadNow(ctx, s, stored[0]); err != nil {
+				done <- err
+				return
+			}
+			a.note("%s runs on %d ranks", stored[0], group.size)
+		}()
+	}
 	select {
 	case err := <-done:
 		return err
@@ -163,25 +196,26 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	return nil
 }
 
-// serveNames makes sure that the store has models.
-func (a *app) serveNames(ctx context.Context, names []string, st *store.Store, yes bool) error {
+// serveNames makes sure that the store has models. It returns their names there.
+func (a *app) serveNames(ctx context.Context, names []string, st *store.Store, yes bool) (all []string, err error) {
 	for _, arg := range names {
 		stored, err := a.ensure(ctx, arg, yes, mlx.Available)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		name, err := parseStored(stored)
 		if err == nil {
 			_, err = st.ResolveRaw(ctx, name)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if stored != arg {
 			a.note("%s is served as %s", arg, stored)
 		}
+		all = append(all, stored)
 	}
-	return nil
+	return all, nil
 }
 
 // server converts the flags to the server's options.
@@ -278,7 +312,7 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 }
 
 // loader returns a function that starts a child process of this program for a model.
-func (a *app) loader(o serveOptions) (func(context.Context, server.Child, func(float64)) (pool.Model, error), error) {
+func (a *app) loader(o serveOptions) (loadFunc, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program's executable to run models: %w", err)
@@ -290,6 +324,9 @@ func (a *app) loader(o serveOptions) (func(context.Context, server.Child, func(f
 	return func(ctx context.Context, child server.Child, loaded func(float64)) (pool.Model, error) {
 		command := append([]string{program, "runner", child.Name,
 			"--cache-size", strconv.FormatInt(child.PrefixCache, 10), "--memory", strconv.FormatInt(child.Memory, 10)}, flags...)
+		if child.Ranks > 1 {
+			command = append(command, "--distributed")
+		}
 		options := runner.Options{Command: command, Env: childEnviron(), Loaded: loaded, Stderr: a.childErr()}
 		model, err := runner.Start(ctx, options)
 		if err != nil {
@@ -298,6 +335,8 @@ func (a *app) loader(o serveOptions) (func(context.Context, server.Child, func(f
 		return model, nil
 	}, nil
 }
+
+type loadFunc = func(context.Context, server.Child, func(float64)) (pool.Model, error)
 
 // childErr returns the writer for the standard error of models' processes.
 func (a *app) childErr() io.Writer {

@@ -52,7 +52,7 @@ var (
 	ErrRanks = fault.Register(errors.New("the model's group of ranks has ended"), fault.Kind{
 		Name: "runtime.ErrRanks", Means: "a rank of a model that is divided over several has failed, or cannot be reached",
 		Rank: fault.Process + 2, Status: fault.Unavailable, Wire: "ranks",
-		Remedy: "start all ranks again", Advice: "start all ranks again; the log of each says why it ended",
+		Remedy: "the log of each rank says why",
 	})
 )
 

@@ -18,6 +18,15 @@ type Usage struct {
 	Goroutines int               `json:"goroutines"`  // of the model's process
 	Prefix     *prefix.Stats     `json:"prefix,omitempty"`
 	Disk       *prefix.DiskStats `json:"disk,omitempty"`
+	Ranks      []RankUsage       `json:"ranks,omitempty"` // that divide the model, if several do
+}
+
+// RankUsage is what a rank has of a model that is divided over several.
+type RankUsage struct {
+	Rank     int    `json:"rank"`
+	Host     string `json:"host"`
+	Weights  int64  `json:"weights"`  // bytes
+	Commands int64  `json:"commands"` // bytes that rank 0 has sent to it over the control connection
 }
 
 // Reporter is an [Engine] that reports its usage.

@@ -1,6 +1,9 @@
 package server
 
-import "github.com/ingotml/ingot/runtime"
+import (
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/runtime"
+)
 
 // machineMemory is the default memory limit for all models.
 func machineMemory() int64 { return runtime.MachineMemory() }
@@ -23,6 +26,14 @@ func (r memoryBudget) total() int64 { return r.weights + r.state + r.cache + wor
 // tokens.
 func withSlack(n int64) int64 { return n + n/4 + 32<<20 }
 
+// ranks returns how many ranks divide a model.
+func (s *Server) ranks(e *store.Entry) int {
+	if s.opts.Ranks == nil {
+		return 1
+	}
+	return s.opts.Ranks(e)
+}
+
 // memoryBudget divides the memory of a model: KV caches of running requests get a quarter of what the weights leave,
 // and the prefix cache an eighth, so that several models fit. Neither gets more than one request with the full context
 // needs. Options.Context and Options.CacheSize override this.
@@ -31,6 +42,7 @@ func (s *Server) memoryBudget(m *Model) memoryBudget {
 	for _, l := range m.Entry.Image.Layers {
 		r.weights += l.Size
 	}
+	r.weights /= int64(s.ranks(m.Entry)) // the part of this machine
 	bytes := func(tokens int) int64 { return withSlack(m.StateBytes(tokens, s.opts.Float32, s.opts.KV)) }
 	free := max(s.opts.Memory-r.weights-workingSet, 0)
 	whole := bytes(m.Context())

@@ -130,9 +130,11 @@ const digestLen = len("sha256:") + 64
 // changes and the pool reloads it.
 func (s *Server) source(m *Model) pool.Source {
 	budget := s.memoryBudget(m)
-	child := Child{Name: childName(m.Entry), PrefixCache: budget.cache, Memory: budget.state}
+	child := Child{Name: childName(m.Entry), PrefixCache: budget.cache, Memory: budget.state,
+		Ranks: s.ranks(m.Entry)}
 	return pool.Source{
-		Name: m.Name(), Key: m.Entry.Digest.String() + " " + s.opts.Variant, Size: budget.total(),
+		Stays: child.Ranks > 1,
+		Name:  m.Name(), Key: m.Entry.Digest.String() + " " + s.opts.Variant, Size: budget.total(),
 		Load: func(ctx context.Context, loaded func(float64)) (pool.Model, error) {
 			begun := time.Now()
 			model, err := s.opts.Load(ctx, child, loaded)

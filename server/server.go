@@ -23,6 +23,7 @@ type Child struct {
 	Name        string // the model's name, with the digest of its manifest
 	PrefixCache int64  // size limit of the prefix cache, in bytes
 	Memory      int64  // memory limit of the KV caches of running requests, in bytes
+	Ranks       int    // that divide the model; 1: it is on this machine alone
 }
 
 // Options configure a server. Store and Load are required.
@@ -32,6 +33,9 @@ type Options struct {
 	// Load starts a model's process and waits until the model is ready, or the context ends.
 	// Its progress goes from 0 to 1.
 	Load func(ctx context.Context, c Child, progress func(part float64)) (pool.Model, error)
+
+	// Ranks returns how many ranks divide a model; nil: each is on this machine alone. A divided model stays loaded.
+	Ranks func(*store.Entry) int
 
 	Models    int            // maximum number of loaded models; 0: limited by memory only
 	Memory    int64          // memory limit of all models in bytes; 0: the machine's memory

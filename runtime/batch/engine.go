@@ -141,3 +141,6 @@ func (e *Engine) Close() error {
 // Ended returns a channel that is closed when the model's group of ranks has ended, after which all requests fail. It
 // is nil for a model on one rank.
 func (e *Engine) Ended() <-chan struct{} { return e.ranks.Ended() }
+
+// Err returns why the model's group of ranks has ended, or nil.
+func (e *Engine) Err() error { return e.ranks.Err() }

@@ -5,12 +5,14 @@ import (
 	goruntime "runtime"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/ranks"
 )
 
 // Usage implements Reporter. It waits for the current step.
 func (e *Engine) Usage(ctx context.Context) (u runtime.Usage, err error) {
 	err = e.model.Do(ctx, func() error {
 		u.Weights = e.model.Weights.Bytes()
+		u.Ranks = e.ranks.Usage(ranks.Measure(e.model.Thread, u.Weights))
 		if e.prefixes.tree != nil {
 			s := e.prefixes.tree.Stats()
 			u.Prefix = &s

@@ -14,6 +14,7 @@ type Info struct {
 	Leases  int       // requests that use the model or wait for it
 	Expires time.Time // when the idle model will be unloaded; zero while it is in use, or if it stays loaded
 	Model   Model     // nil while it loads
+	Stays   bool      // see Source
 }
 
 // List returns the models that are loaded or loading, in order of loading.
@@ -27,6 +28,7 @@ func (p *Pool) List() []Info {
 		}
 		i := Info{
 			Name: e.source.Name, Key: e.source.Key, Size: e.source.Size, Loaded: e.loaded, Leases: e.leases, Model: e.model,
+			Stays: e.source.Stays,
 		}
 		if e.leases == 0 && e.keepAlive > 0 {
 			i.Expires = e.lastUsed.Add(e.keepAlive)

@@ -47,6 +47,9 @@ type Source struct {
 	Key  string // changes with the model: the manifest's digest and the options
 	Size int64  // bytes of memory that the model needs
 	Load func(ctx context.Context, loaded func(part float64)) (Model, error)
+	// Stays keeps a loaded model until it is stopped, ends by itself or is replaced: it does not become idle, and makes no
+	// room for others.
+	Stays bool
 }
 
 // Options configures a pool. The zero value is valid.
@@ -163,8 +166,9 @@ func (p *Pool) claim(s Source, w *waiter) (*entry, error) {
 		p.retire(e)
 		break
 	}
-	if p.opts.Memory > 0 && s.Size > p.opts.Memory {
-		return nil, fmt.Errorf("%s needs %d bytes, and models may have %d: %w", s.Name, s.Size, p.opts.Memory, ErrTooLarge)
+	if p.opts.Memory > 0 && s.Size > p.opts.Memory-p.staying() {
+		return nil, fmt.Errorf("%s needs %d bytes, and models may have %d: %w", s.Name, s.Size, p.opts.Memory-p.staying(),
+			ErrTooLarge)
 	}
 	if !slices.Contains(p.waiting, w) {
 		p.waiting = append(p.waiting, w)
@@ -177,6 +181,16 @@ func (p *Pool) claim(s Source, w *waiter) (*entry, error) {
 	p.models = append(p.models, e)
 	go p.load(ctx, e)
 	return e, nil
+}
+
+// staying returns the size of the models that stay.
+func (p *Pool) staying() (n int64) {
+	for _, e := range p.models {
+		if e.source.Stays && !e.stale {
+			n += e.source.Size
+		}
+	}
+	return n
 }
 
 // dead reports whether a loaded model has ended by itself.
@@ -197,7 +211,9 @@ func (e *entry) dead() bool {
 func (p *Pool) makeRoom(size int64) bool {
 	var evicted []*entry
 	free, count := int64(0), 0
-	idle := slices.DeleteFunc(slices.Clone(p.models), func(e *entry) bool { return e.leases > 0 && !e.unloading })
+	idle := slices.DeleteFunc(slices.Clone(p.models), func(e *entry) bool {
+		return (e.leases > 0 || e.source.Stays) && !e.unloading
+	})
 	slices.SortStableFunc(idle, func(a, b *entry) int { return a.lastUsed.Compare(b.lastUsed) })
 	enough := func() bool {
 		var used int64
@@ -338,6 +354,9 @@ func (p *Pool) release(e *entry, keep *time.Duration) {
 	default: // still loading, but nobody waits for it any more
 		p.retire(e)
 		return
+	}
+	if e.source.Stays {
+		e.keepAlive = Forever
 	}
 	if e.stale || p.closed || e.keepAlive == 0 {
 		p.retire(e)

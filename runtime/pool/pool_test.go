@@ -57,7 +57,7 @@ func (m *model) die() {
 var errBroken = errors.New("broken")
 
 func (w *world) source(name, key string, size int64) Source {
-	return Source{name, key, size, func(ctx context.Context, loaded func(float64)) (Model, error) {
+	return Source{Name: name, Key: key, Size: size, Load: func(ctx context.Context, loaded func(float64)) (Model, error) {
 		for i := range 10 {
 			select {
 			case <-time.After(100 * time.Millisecond):
@@ -103,6 +103,31 @@ func acquire(t *testing.T, p *Pool, s Source) *Lease {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// A model that stays is not unloaded when it is idle, by what a request says or to make room, but when it is stopped.
+func TestStays(t *testing.T) {
+	in(t, Options{Memory: 10}, func(t *testing.T, p *Pool, w *world) {
+		s := w.source("divided", "1", 6)
+		s.Stays = true
+		acquire(t, p, s).Release(new(time.Duration))
+		acquire(t, p, w.source("a", "1", 4)).Release(nil)
+		time.Sleep(2 * DefaultKeepAlive)
+		synctest.Wait()
+		if w.now("divided") != 1 || w.now("a") != 0 {
+			t.Errorf("loaded: %v", w.loaded)
+		}
+		if _, err := p.Acquire(t.Context(), w.source("b", "1", 5), nil); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("a model that does not fit beside it: %v", err)
+		}
+		if !p.Stop("divided") {
+			t.Error("it cannot be stopped")
+		}
+		acquire(t, p, w.source("b", "1", 5)).Release(nil)
+		if w.now("divided") != 0 || w.now("b") != 1 {
+			t.Errorf("loaded after the stop: %v", w.loaded)
+		}
+	})
 }
 
 func (w *world) now(name string) int {

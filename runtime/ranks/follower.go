@@ -9,6 +9,7 @@ import (
 	"net"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
@@ -69,7 +70,7 @@ func receive(ctx context.Context, l *link, to chan<- frame) error {
 		switch {
 		case errors.As(err, &timeout) && timeout.Timeout():
 			return fmt.Errorf("rank 0 has not answered for %v", l.silence)
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 			return errors.New("rank 0 has ended")
 		case err != nil:
 			return fmt.Errorf("the connection to rank 0 failed: %w", err)

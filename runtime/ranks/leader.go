@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/mlx"
@@ -112,7 +113,7 @@ func (l *Leader) lost(f *follower, err error) {
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		err = fmt.Errorf("it has not answered for %v", f.link.silence)
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 		err = errors.New("it has ended")
 	}
 	l.End(fmt.Errorf("lost rank %d: %w", f.rank, err))
@@ -228,7 +229,12 @@ type Rank struct {
 
 // Ranks returns the ranks, own first. It is empty before all are ready.
 func (l *Leader) Ranks(own Ready) []Rank {
-	if l == nil || l.Wait(closedContext) != nil {
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.ready:
+	default:
 		return nil
 	}
 	all := []Rank{{Ready: own}}
@@ -238,12 +244,17 @@ func (l *Leader) Ranks(own Ready) []Rank {
 	return all
 }
 
-// closedContext has ended, so that Wait does not wait.
-var closedContext = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
+// Usage reports on the ranks, own first.
+func (l *Leader) Usage(own Ready) (all []runtime.RankUsage) {
+	for i, r := range l.Ranks(own) {
+		u := runtime.RankUsage{Rank: r.Rank, Host: r.Host, Weights: r.Weights}
+		if i > 0 {
+			u.Commands = l.followers[i-1].link.sent.Load()
+		}
+		all = append(all, u)
+	}
+	return all
+}
 
 // Measure returns what a rank reports of itself. It runs on the engine's thread.
 func Measure(t *mlx.Thread, weights int64) Ready {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ingotml/ingot/limits"
@@ -67,6 +68,7 @@ type link struct {
 	once sync.Once
 
 	silence time.Duration
+	sent    atomic.Int64 // bytes
 }
 
 // newLink starts to send pings, until close.
@@ -105,7 +107,8 @@ func (l *link) write(kind byte, content []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.conn.SetWriteDeadline(time.Now().Add(l.silence))
-	_, err := l.conn.Write(frame)
+	n, err := l.conn.Write(frame)
+	l.sent.Add(int64(n))
 	return err
 }
 

@@ -50,8 +50,13 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	ended, reason := groupOf(engine)
 	for {
 		select {
+		case <-ended: // all requests fail from now on; the parent may start another child
+			err := reason()
+			_ = c.out.write(toParent{Error: wireError(err)})
+			return err
 		case <-ctx.Done(): // the input or the caller's context has ended
 			return nil
 		case m := <-input:
@@ -75,6 +80,19 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 			}
 		}
 	}
+}
+
+// groupOf returns what says that the group of ranks of an engine has ended, and why it has. Engines without the methods
+// have no group.
+func groupOf(e runtime.Engine) (<-chan struct{}, func() error) {
+	g, ok := e.(interface {
+		Ended() <-chan struct{}
+		Err() error
+	})
+	if !ok {
+		return nil, nil
+	}
+	return g.Ended(), g.Err
 }
 
 // onGPU reports whether a model computes on a GPU. Engines without the method do not.

@@ -106,7 +106,8 @@ func (r *Runner) GPU() bool { return r.gpu }
 // Done returns a channel that is closed when the child has ended.
 func (r *Runner) Done() <-chan struct{} { return r.done }
 
-// Err returns why the child ended: nil after Close, else an ErrDied. It is nil while the child runs.
+// Err returns why the child ended: nil after Close, else what the child said last, or an ErrDied. It is nil while the
+// child runs.
 func (r *Runner) Err() error {
 	select {
 	case <-r.done:
@@ -120,7 +121,7 @@ func (r *Runner) Err() error {
 func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- error) {
 	reported := false // whether ready has its value
 	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
-	var garbled error
+	var garbled, last error // last says why a child with a model ends
 	for {
 		var m toParent
 		if err := d.Decode(&m); err != nil {
@@ -135,6 +136,8 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 		case m.Ready:
 			reported, r.gpu = true, m.GPU
 			ready <- nil
+		case m.Error != nil && reported:
+			last = m.Error.error()
 		case m.Error != nil:
 			reported = true
 			ready <- m.Error.error()
@@ -146,6 +149,9 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 		_ = r.cmd.Process.Kill()
 	}
 	err := r.death(r.cmd.Wait(), garbled)
+	if last != nil {
+		err = last
+	}
 	r.mu.Lock()
 	if r.closing {
 		err = nil

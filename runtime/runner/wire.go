@@ -24,7 +24,7 @@ type toChild struct {
 }
 
 // toParent is a message from the child. Without an ID it is about the child itself: the progress of its load, that it
-// is ready, or the error of its load.
+// is ready, the error of its load, or why it can run no more requests.
 type toParent struct {
 	ID     uint64         `json:"id,omitempty"`
 	Event  *event         `json:"event,omitempty"`

@@ -178,6 +178,18 @@ var usageMetrics = []usageMetric{
 		func(u *runtime.Usage) int64 { return u.Prefix.Cached }),
 	prefixMetric("ingot_prefix_evicted_total", counterKind, "Entries evicted from the prefix cache.",
 		func(u *runtime.Usage) int64 { return u.Prefix.Evicted }),
+	{"ingot_rank_weights_bytes", gaugeKind, "Weights of each rank of a divided model.",
+		func(u *runtime.Usage, add addValue) {
+			for _, r := range u.Ranks {
+				add(r.Weights, "rank", strconv.Itoa(r.Rank))
+			}
+		}},
+	{"ingot_rank_commands_bytes_total", counterKind, "Bytes of commands that rank 0 has sent to another rank.",
+		func(u *runtime.Usage, add addValue) {
+			for _, r := range u.Ranks[min(1, len(u.Ranks)):] {
+				add(r.Commands, "rank", strconv.Itoa(r.Rank))
+			}
+		}},
 	{"ingot_cache_disk_bytes", gaugeKind, "Size of the prefix cache on disk.", func(u *runtime.Usage, add addValue) {
 		if u.Disk != nil {
 			add(u.Disk.Bytes)

@@ -35,6 +35,7 @@ type PsModel struct {
 	Loaded   float64        `json:"loaded"`   // fraction that is loaded; 1: ready
 	Requests int            `json:"requests"` // that use it or wait for it to load
 	PID      int            `json:"pid,omitempty"`
+	Stays    bool           `json:"stays,omitempty"` // it is divided over ranks, and not unloaded to make room
 	Usage    *runtime.Usage `json:"usage,omitempty"` // only with ?verbose=true
 }
 
@@ -51,7 +52,7 @@ func (s *api) ps(w http.ResponseWriter, r *http.Request) error {
 	list := s.core.Loaded()
 	for _, i := range list {
 		m := PsModel{Name: i.Name, Model: i.Name, Size: i.Size,
-			Loaded: i.Loaded, Requests: i.Leases, ExpiresAt: i.Expires}
+			Loaded: i.Loaded, Requests: i.Leases, ExpiresAt: i.Expires, Stays: i.Stays}
 		d := server.DigestOf(i.Key)
 		m.Digest = d.Encoded()
 		if m.ExpiresAt.IsZero() {

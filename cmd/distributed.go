@@ -1,0 +1,228 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/runtime/processor"
+	"github.com/ingotml/ingot/runtime/ranks"
+	"github.com/ingotml/ingot/server"
+)
+
+// launched is what a launcher of ranks tells each process in the environment.
+type launched struct {
+	backend    string // of MLX's groups
+	rank, size int
+	host       string // address of rank 0 that the others reach; empty: not known
+}
+
+// launchers are the variables with rank and size that launchers of MPI programs set: Open MPI's mpirun, and Slurm's
+// srun.
+var launchers = [][2]string{
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"},
+}
+
+// readLauncher reads the environment of a launcher.
+func readLauncher(getenv func(string) string) (launched, error) {
+	if text := getenv("MLX_RANK"); text != "" && getenv("MLX_HOSTFILE") != "" {
+		return readRing(text, getenv("MLX_HOSTFILE"))
+	}
+	for _, names := range launchers {
+		rank, size := getenv(names[0]), getenv(names[1])
+		if rank == "" || size == "" {
+			continue
+		}
+		l := launched{backend: "mpi"}
+		var err error
+		if l.rank, err = strconv.Atoi(rank); err == nil {
+			l.size, err = strconv.Atoi(size)
+		}
+		if err != nil || l.rank < 0 || l.rank >= l.size {
+			return l, usagef("%s is %q and %s is %q: not a rank of a group", names[0], rank, names[1], size)
+		}
+		return l, nil
+	}
+	return launched{}, usagef("--distributed needs a launcher that starts the ranks: mlx.launch, mpirun or srun")
+}
+
+// readRing reads a file of the ring: a JSON list with the addresses of each rank.
+func readRing(rank, path string) (l launched, err error) {
+	l.backend = "ring"
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return l, fmt.Errorf("MLX_HOSTFILE: %w", err)
+	}
+	var hosts [][]string
+	if err := json.Unmarshal(b, &hosts); err != nil {
+		return l, usagef(`MLX_HOSTFILE: %s is not a list of the addresses of each rank, [["IP:PORT"], ...]: %v`, path, err)
+	}
+	l.size = len(hosts)
+	if l.rank, err = strconv.Atoi(rank); err != nil || l.rank < 0 || l.rank >= l.size {
+		return l, usagef("MLX_RANK is %q, and %s has %d ranks", rank, path, l.size)
+	}
+	if len(hosts[0]) > 0 {
+		if host, _, err := net.SplitHostPort(hosts[0][0]); err == nil {
+			l.host = host
+		}
+	}
+	return l, nil
+}
+
+// join makes the engine a rank of the launcher's group, and connects it with the others.
+func (l launched) join(ctx context.Context, t *mlx.Thread) (g *mlx.Group, conns []net.Conn, err error) {
+	if l.backend == "mpi" && os.Getenv("MLX_MPI_LIBNAME") == "" {
+		_ = os.Setenv("MLX_MPI_LIBNAME", "libmpi.so.40") // Open MPI's; the bare name is in packages for developers
+	}
+	err = t.Do(ctx, func() (err error) {
+		g, err = t.Join(mlx.GroupOptions{Backend: l.backend})
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.Rank() != l.rank || g.Size() != l.size {
+		return nil, nil, fmt.Errorf("the launcher says that this is rank %d of %d, the group rank %d of %d", l.rank, l.size,
+			g.Rank(), g.Size())
+	}
+	conns, err = ranks.Meet(ctx, t, g, l.host)
+	return g, conns, err
+}
+
+// follow runs a rank other than 0 until rank 0 ends the group.
+func (a *app) follow(ctx context.Context, l launched, st *store.Store, stored string, o serveOptions) error {
+	name, err := parseStored(stored)
+	if err != nil {
+		return err
+	}
+	entry, err := st.Resolve(ctx, name)
+	if err != nil {
+		return err
+	}
+	thread, err := a.openEngine(ctx, o.cpu)
+	if err != nil {
+		return err
+	}
+	g, conns, err := l.join(ctx, thread)
+	if err != nil {
+		return err
+	}
+	a.note("rank %d of %d has joined the group", l.rank, l.size)
+	f := processor.Files{Store: st, Image: entry.Image}
+	err = ranks.Follow(ctx, conns[0], Version, func(ctx context.Context, s ranks.Start) (*load.Model, error) {
+		own, err := l.start(entry, thread, o)
+		if err != nil {
+			return nil, err
+		}
+		if own.Rank, own.Size = l.rank, l.size; s != own {
+			return nil, fmt.Errorf("rank 0 runs %s, this rank %s: start all ranks with the same command and files",
+				described(s), described(own))
+		}
+		m, err := load.OpenRank(ctx, thread, g, f, f.Processor,
+			runtime.Options{Float32: s.Options.Float32, KV: s.Options.KV, Draft: runtime.DraftOptions{Off: s.Options.DraftOff}})
+		if err == nil {
+			a.note("rank %d of %d is ready", l.rank, l.size)
+		}
+		return m, err
+	})
+	if ctx.Err() != nil {
+		return nil // stopped by a signal, as the launcher does
+	}
+	return err
+}
+
+// described says what a group runs.
+func described(s ranks.Start) string {
+	o := s.Options
+	return fmt.Sprintf("%s (%s, MLX %s, float32 %v, KV cache %s, draft off %v, fast math %v)", s.Name, s.Image, s.Engine,
+		o.Float32, o.KV, o.DraftOff, o.FastMath)
+}
+
+// start describes what a group runs with the options of `serve`.
+func (l launched) start(e *store.Entry, t *mlx.Thread, o serveOptions) (s ranks.Start, err error) {
+	cpu, err := o.cpu.options()
+	if err != nil {
+		return s, err
+	}
+	kv, err := o.kv.value()
+	if err != nil {
+		return s, err
+	}
+	d, err := runtime.ParseDraft(o.draft)
+	return ranks.Start{
+		Program: Version, Engine: t.Info().Version, Name: e.Name.String(), Image: e.Digest,
+		Options: ranks.Options{
+			Float32: o.float32, KV: kv, DraftOff: d.Mode == runtime.DraftOff, FastMath: cpu.Fast,
+		},
+	}, err
+}
+
+// openLeader opens the model as rank 0 of the launcher's group.
+func (l launched) openLeader(ctx context.Context, t *mlx.Thread, st *store.Store, e *store.Entry, cpu cpuFlags,
+	o runtime.Options) (runtime.Engine, error) {
+	g, conns, err := l.join(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cpu.options()
+	if err != nil {
+		return nil, err
+	}
+	name := e.Name
+	name.Digest = ""
+	leader := ranks.Lead(conns, ranks.Start{
+		Program: Version, Engine: t.Info().Version, Name: name.String(), Image: e.Digest,
+		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: c.Fast},
+	})
+	return batch.OpenRanks(ctx, t, g, leader, st, e, processor.Files{Store: st, Image: e.Image}.Processor, o)
+}
+
+// errOnce says that a launcher's group cannot be formed again.
+var errOnce = fmt.Errorf("%w, and its launcher cannot form it again; "+
+	"stop all ranks, this server too, and start them again", runtime.ErrRanks)
+
+// distribute makes the server load a model over the launcher's ranks, once.
+func (a *app) distribute(ctx context.Context, opts *server.Options, l launched, stored string) error {
+	name, err := parseStored(stored)
+	if err != nil {
+		return err
+	}
+	entry, err := opts.Store.Resolve(ctx, name)
+	if err != nil {
+		return err
+	}
+	opts.Ranks = func(e *store.Entry) int {
+		if e.Digest == entry.Digest && e.Name == entry.Name {
+			return l.size
+		}
+		return 1
+	}
+	one := opts.Load
+	var begun atomic.Bool
+	opts.Load = func(ctx context.Context, c server.Child, loaded func(float64)) (pool.Model, error) {
+		if c.Ranks > 1 && begun.Swap(true) {
+			return nil, errOnce
+		}
+		return one(ctx, c, loaded)
+	}
+	return nil
+}
+
+// loadNow loads a model at the start.
+func loadNow(ctx context.Context, s *server.Server, stored string) error {
+	m, err := s.Find(ctx, stored)
+	if err == nil {
+		err = s.Load(ctx, m, nil)
+	}
+	return err
+}
