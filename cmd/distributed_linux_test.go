@@ -2,20 +2,23 @@ package cmd_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // ringHosts writes the file of a ring of ranks on free ports of the loopback interface.
@@ -181,64 +184,74 @@ func TestDistributed(t *testing.T) {
 }
 
 // When a rank is killed or stops, running requests and later ones end within 10 s with an error that says what to do,
-// and other models go on.
+// and other models go on. The next group generates the same tokens. A long run does so at 20 random moments each.
 func TestDistributedFailure(t *testing.T) {
 	needEngine(t)
 	home := filepath.Join(t.TempDir(), "store")
 	for _, name := range []string{"demo", "other"} {
 		ingot(t, home, "create", name, filepath.Join("..", "testdata", "models", "demo"))
 	}
+	var first string
 	for name, signal := range map[string]os.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
-		t.Run(name, func(t *testing.T) {
-			s, followers := serveRing(t, home, 2)
-			body := `{"model":"demo","prompt":"A","options":{"num_predict":480,"temperature":0,"stop":[]},"raw":true}`
-			running := make([]chan map[string]any, 2)
-			for i := range running {
-				running[i] = make(chan map[string]any, 1)
-				answer := s.post(t, "/api/generate", body)
-				if _, err := io.ReadFull(answer.Body, make([]byte, 200)); err != nil {
-					t.Fatal(err)
+		for round := range runtest.Pick(1, 20) {
+			t.Run(fmt.Sprint(name, " ", round), func(t *testing.T) {
+				s, followers := serveRing(t, home, 2)
+				short := `{"model":"demo","prompt":"C","max_tokens":9,"temperature":0}`
+				text := s.answers(t, [][2]string{{"/v1/completions", short}})[0]
+				if first = cmp.Or(first, text); text != first {
+					t.Errorf("this group says %q, the first one %q", text, first)
 				}
-				go func() {
-					b, _ := io.ReadAll(answer.Body)
-					answer.Body.Close()
-					var last map[string]any
-					lines := slices.DeleteFunc(bytes.Split(b, []byte("\n")), func(l []byte) bool { return len(l) == 0 })
-					if len(lines) > 0 {
-						_ = json.Unmarshal(lines[len(lines)-1], &last)
-					}
-					running[i] <- last
-				}()
+				s.loseRank(t, followers[0], signal, time.Duration(rand.IntN(500))*time.Millisecond)
+			})
+		}
+	}
+}
+
+// loseRank sends a signal to a rank some time after two requests have begun.
+func (s *served) loseRank(t *testing.T, f *follower, signal os.Signal, after time.Duration) {
+	t.Helper()
+	body := `{"model":"demo","prompt":"A","options":{"num_predict":480,"temperature":0},"raw":true}`
+	ended := make(chan map[string]any, 2)
+	for range cap(ended) {
+		answer := s.post(t, "/api/generate", body)
+		go func() {
+			defer answer.Body.Close()
+			var last map[string]any
+			for d := json.NewDecoder(answer.Body); d.Decode(&last) == nil; {
+				continue
 			}
-			begun := time.Now()
-			if err := followers[0].Process.Signal(signal); err != nil {
-				t.Fatal(err)
+			ended <- last
+		}()
+	}
+	time.Sleep(after)
+	begun := time.Now()
+	if err := f.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(ended) {
+		select {
+		case last := <-ended:
+			why := fmt.Sprint(last["error"])
+			if last["done"] != true && !strings.Contains(why, "group of ranks has ended") {
+				t.Errorf("the request ended with %v", last)
 			}
-			for _, r := range running {
-				select {
-				case last := <-r:
-					why := fmt.Sprint(last["error"])
-					if last["done"] != true && !strings.Contains(why, "group of ranks has ended") {
-						t.Errorf("the request ended with %v", last)
-					}
-				case <-time.After(10*time.Second - time.Since(begun)):
-					t.Fatalf("a request goes on after 10 s: %s", s.errs)
-				}
-			}
-			t.Logf("the requests ended after %v", time.Since(begun).Round(10*time.Millisecond))
-			for advised := false; !advised; time.Sleep(50 * time.Millisecond) {
-				answer := s.post(t, "/v1/completions", `{"model":"demo","prompt":"B","max_tokens":4}`)
-				b, err := io.ReadAll(answer.Body)
-				answer.Body.Close()
-				if err != nil || answer.StatusCode != http.StatusServiceUnavailable || !bytes.Contains(b, []byte("has ended")) ||
-					time.Since(begun) > 20*time.Second {
-					t.Fatalf("a later request: %s %s, %v, after %v", answer.Status, b, err, time.Since(begun))
-				}
-				advised = bytes.Contains(b, []byte("start them again")) // once the model's process has ended
-			}
-			if last := s.whole(t, "/v1/completions", `{"model":"other","prompt":"B","max_tokens":4}`); last["choices"] == nil {
-				t.Errorf("another model: %v", last)
-			}
-		})
+		case <-time.After(10*time.Second - time.Since(begun)):
+			t.Fatalf("a request goes on after 10 s: %s", s.errs)
+		}
+	}
+	t.Logf("the signal came after %v, the requests ended %v later", after, time.Since(begun).Round(10*time.Millisecond))
+	for advised := false; !advised; time.Sleep(50 * time.Millisecond) {
+		sent := time.Now()
+		answer := s.post(t, "/v1/completions", `{"model":"demo","prompt":"B","max_tokens":4}`)
+		b, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusServiceUnavailable || !bytes.Contains(b, []byte("has ended")) ||
+			time.Since(sent) > 10*time.Second {
+			t.Fatalf("a later request: %s %s, %v, after %v", answer.Status, b, err, time.Since(sent))
+		}
+		advised = bytes.Contains(b, []byte("start them again")) // once the model's process has ended
+	}
+	if last := s.whole(t, "/v1/completions", `{"model":"other","prompt":"B","max_tokens":4}`); last["choices"] == nil {
+		t.Errorf("another model: %v", last)
 	}
 }

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -179,6 +180,43 @@ func TestRankEnds(t *testing.T) {
 		IgnoreEOS: true}); err != nil || last.Done != runtime.DoneLength {
 		t.Errorf("a request to the next group: %+v, %v", last, err)
 	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	all.wait(t)
+}
+
+// Formats and seeds, with drafts, in batches, give the same texts over ranks as on one.
+func TestRankedFormats(t *testing.T) {
+	one := loadModel(t, "demo")
+	all := &groups{size: 2}
+	l := all.load(t, "demo", runtime.Options{PrefixCache: 1 << 20})()
+	r := rand.New(rand.NewPCG(3, 5))
+	seed := int64(7)
+	formats := []runtime.Format{{}, regex(`[a-z]+( [a-z]+){3}\.`), regex(`(yes|no), [0-9]{1,4}`),
+		{Kind: runtime.FormatSchema, Source: `{"type":"object","properties":{"a":{"type":"integer"},"b":{"enum":["x","yy"]}},
+			"required":["a","b"],"additionalProperties":false}`}}
+	slots := make(chan struct{}, 6)
+	var running sync.WaitGroup
+	for range runtest.Pick(16, 300) {
+		q := prompted(t, one, []string{"Once there was", "The ship", "She said"}[r.IntN(3)], runtime.Request{
+			MaxTokens: 40, Format: formats[r.IntN(len(formats))], Draft: fixed(r.IntN(4) + 1)})
+		if r.IntN(2) == 0 {
+			q.Sampling.Temperature, q.Sampling.Seed = 0.8, &seed
+		}
+		_, want, _, err := runtimetest.Collect(t.Context(), one, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			if _, got, _, err := runtimetest.Collect(t.Context(), l, q); err != nil || got != want {
+				t.Errorf("%+v: %q, %v; one rank %q", q.Format, got, err, want)
+			}
+		})
+	}
+	running.Wait()
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
