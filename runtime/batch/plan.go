@@ -27,31 +27,36 @@ func (b *batcher) planStep() []batchItem {
 		return []batchItem{g.batchItem(min(g.usableRows(), b.prefill.rowLimit(1, 0)))}
 	}
 	b.followLeaders()
-	inPrefill, decoding := 0, 0
+	inPrefill := 0
+	var decoding []*generation
 	for _, g := range b.running {
 		switch {
 		case g.pictures.pending():
 		case g.prefilling():
 			inPrefill++
 		default:
-			decoding++
+			g.spacing = 0
+			decoding = append(decoding, g)
 		}
 	}
 	prompts := b.prompts()
-	rows := map[*generation]int{}
-	for i, n := range divideRows(b.prefill.rowLimit(inPrefill, decoding), prompts) {
-		rows[prompts[i].g] = n
+	rows, alternates := map[*generation]int{}, false
+	if b.prefill.chunk == 0 && len(prompts) > 0 && len(decoding) > 0 {
+		rows, alternates = b.prefill.alternation.plan(b.prefill.rate, prompts, decoding)
+	}
+	if !alternates {
+		for i, n := range divideRows(b.prefill.rowLimit(inPrefill, len(decoding)), prompts) {
+			rows[prompts[i].g] = n
+		}
+		for _, g := range decoding {
+			rows[g] = g.usableRows()
+		}
 	}
 	plan := make([]batchItem, 0, len(b.running))
 	for _, g := range b.running {
-		if g.pictures.pending() {
+		n, included := rows[g]
+		if !included || g.prefilling() && n == 0 {
 			continue
-		}
-		n := g.usableRows()
-		if g.prefilling() {
-			if n = rows[g]; n == 0 {
-				continue
-			}
 		}
 		plan = append(plan, g.batchItem(n))
 	}
