@@ -2,7 +2,7 @@
 
     gap     streams beside which a long prompt comes: the longest waits with several values of --max-gap, and what they cost
     first   first tokens of 32 clients whose prompts share a half, beside those of the program --before
-    memory  memory of the server's processes before and 10 s after each of ten waves of load
+    memory  memory of the model's process and of both before and 10 s after each of ten waves of load
     drafts  one stream, plain and with drafts of which each is right with probability 0.7
     talk    a coding client's conversation, dense and hybrid: what a turn spends on tokens that the server has seen
 """
@@ -99,13 +99,16 @@ def memory(bench, _):
     with bench.ingot("exact", options=("--cache-size", "16MB")) as s:
         wave(s, 0)  # allocates what lasts, and fills the prefix cache
         time.sleep(REST)
-        before, after = s.memory(), []
+        before, model_before, after, model_after = s.memory(), s.model_memory(), [], []
         for n in range(1, WAVES + 1):
             most = wave(s, n)
             time.sleep(REST)
             after.append(s.memory())
-            print(f"  wave {n}: {before} MB before, {most} MB during, {after[-1]} MB {REST} s after", flush=True)
-    return {"before_mb": before, "after_mb": after, "whole": True}
+            model_after.append(s.model_memory())
+            print(
+                f"  wave {n}: {before} MB before ({model_before} in the model's process), {most} MB during, {after[-1]} MB ({model_after[-1]}) {REST} s "
+                f"after", flush=True)
+    return {"before_mb": before, "after_mb": after, "model_before_mb": model_before, "model_after_mb": model_after, "whole": True}
 
 
 def wave(server, n):

@@ -75,8 +75,15 @@ class Server:
 
     def memory(self):
         """Anonymous memory of all processes in MB."""
+        return self.anonymous(self.processes())
+
+    def model_memory(self):
+        """Anonymous memory of the process that runs the model, in MB."""
+        return self.anonymous(self.processes()[-1:])
+
+    def anonymous(self, processes):
         kb = 0
-        for pid in self.processes():
+        for pid in processes:
             for line in machine.read(f"/proc/{pid}/status").splitlines():
                 if line.startswith("RssAnon:"):
                     kb += int(line.split()[1])
