@@ -2,7 +2,6 @@ package ranks
 
 import (
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -80,14 +79,13 @@ func (f *forward) apply(r *replica) error {
 	if len(parts) == 0 {
 		return fmt.Errorf("a forward pass of nothing")
 	}
-	vocab, seen, wanted := r.model.Processor.Config.Facts().Vocab, map[id]bool{}, 0
+	seen, wanted := map[id]bool{}, 0
 	for i, p := range f.Parts {
 		seq := r.sequence(p.Seq)
 		if at := seq.Offset(); at != p.At {
 			return fmt.Errorf("sequence %d is at position %d, on rank 0 at %d", p.Seq, at, p.At)
 		}
-		bad := slices.ContainsFunc(p.Tokens, func(id int32) bool { return id < 0 || int64(id) >= vocab })
-		if len(p.Tokens) == 0 || seen[p.Seq] || bad {
+		if len(p.Tokens) == 0 || seen[p.Seq] || !r.inVocabulary(p.Tokens) {
 			return fmt.Errorf("a forward pass of sequence %d with wrong tokens", p.Seq)
 		}
 		for _, g := range p.Grid {
@@ -125,6 +123,12 @@ func (f *forward) apply(r *replica) error {
 	}
 	mlx.Eval(state...)
 	return nil
+}
+
+// inVocabulary reports whether all tokens are in the vocabulary. Others would read beyond the embedding.
+func (r *replica) inVocabulary(tokens []int32) bool {
+	vocab := r.model.Processor.Config.Facts().Vocab
+	return !slices.ContainsFunc(tokens, func(id int32) bool { return id < 0 || int64(id) >= vocab })
 }
 
 // Head returns the logits of rows of the hidden states.
@@ -257,16 +261,21 @@ func (x *keepHidden) apply(r *replica) error {
 	return nil
 }
 
-// needDrafter returns an error if this rank does not draft.
-func (r *replica) needDrafter() error {
+// needDrafter returns an error if this rank does not draft, or cannot for these texts.
+func (r *replica) needDrafter(texts ...text) error {
 	if r.drafter == nil {
 		return fmt.Errorf("the model of this rank has no draft")
+	}
+	for _, t := range texts {
+		if !r.inVocabulary(t.Tokens) {
+			return fmt.Errorf("text %d has tokens beyond the vocabulary", t.Text)
+		}
 	}
 	return nil
 }
 
 func (x *propose) apply(r *replica) error {
-	if err := r.needDrafter(); err != nil {
+	if err := r.needDrafter(x.Texts...); err != nil {
 		return err
 	}
 	if len(x.Texts) != len(x.Depths) {
@@ -285,7 +294,7 @@ func (x *propose) apply(r *replica) error {
 }
 
 func (x *catchUp) apply(r *replica) error {
-	if err := r.needDrafter(); err != nil {
+	if err := r.needDrafter(x.Texts...); err != nil {
 		return err
 	}
 	var all []*draft.Text
@@ -341,14 +350,11 @@ func bits(x *mlx.Array) uint64 {
 	if x == nil {
 		return 0
 	}
-	h := fnv.New64a()
-	var b [4]byte
+	h := uint64(14695981039346656037) // FNV-1a, by numbers instead of bytes
 	for _, v := range x.Float32s() {
-		u := math.Float32bits(v)
-		b = [4]byte{byte(u), byte(u >> 8), byte(u >> 16), byte(u >> 24)}
-		h.Write(b[:])
+		h = (h ^ uint64(math.Float32bits(v))) * 1099511628211
 	}
-	return h.Sum64()
+	return h
 }
 
 // differs says where a follower's state differs from the leader's; "" if it does not.
