@@ -133,6 +133,10 @@ func TestSearchAgain(t *testing.T) {
 		t.Errorf("%v with a divergence of %g, alone %v with %g", second.Precision, second.MeanKL, alone.Precision,
 			alone.MeanKL)
 	}
+	if near := find(st, 4.02, "a text"); near.Measured != 1 || near.MeanKL > second.MeanKL {
+		t.Errorf("about the same size: %d measurements, a divergence of %g, before %g", near.Measured, near.MeanKL,
+			second.MeanKL)
+	}
 	if other := find(st, 4, "another"); other.Measured != alone.Measured {
 		t.Errorf("%d measurements under other conditions, alone %d", other.Measured, alone.Measured)
 	}

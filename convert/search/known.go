@@ -2,9 +2,9 @@ package search
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // known is what searches of the same weights share: it is independent of the goal. It is kept in a file, so that the
@@ -26,23 +26,20 @@ type around struct {
 // sameSize is the ratio of two sizes below which their results have the same coefficients.
 const sameSize = 1.03
 
-// start sets the coefficients around the known result whose size is nearest to one. same reports whether that is about
-// the same size.
-func (s *searcher) start(bytes int64) (same bool) {
-	nearest := math.Inf(1)
-	for _, a := range s.known.Around {
-		ratio := float64(max(a.Bytes, bytes)) / float64(min(a.Bytes, bytes))
-		if ratio >= nearest {
-			continue
-		}
-		nearest = ratio
-		for i := range s.groups {
-			if c, ok := a.Groups[s.groups[i].name]; ok {
-				s.groups[i].coefficient = c
-			}
+// start sets the coefficients around a known result of about a size. It reports whether there is one.
+func (s *searcher) start(bytes int64) bool {
+	at := slices.IndexFunc(s.known.Around, func(a around) bool {
+		return float64(max(a.Bytes, bytes)) <= sameSize*float64(min(a.Bytes, bytes))
+	})
+	if at < 0 {
+		return false
+	}
+	for i := range s.groups {
+		if c, ok := s.known.Around[at].Groups[s.groups[i].name]; ok {
+			s.groups[i].coefficient = c
 		}
 	}
-	return nearest <= sameSize
+	return true
 }
 
 // keepAround keeps the coefficients around a result.

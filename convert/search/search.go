@@ -172,23 +172,23 @@ func (s *searcher) bySize(ctx context.Context, limit int64) (trial, error) {
 	if err != nil || same {
 		return best, err
 	}
-	for range rounds {
-		if err := s.reweigh(ctx, best); err != nil {
-			return best, err
-		}
-		c, _ := s.within(limit)
-		next, err := s.try(ctx, c, s.Measure)
-		if err != nil || next.kl >= best.kl {
-			return best, err
-		}
-		best = next
-		s.keepAround(limit)
+	before := slices.Clone(s.groups)
+	if err := s.reweigh(ctx, best); err != nil {
+		return best, err
 	}
+	second, _ := s.within(limit)
+	next, err := s.try(ctx, second, s.Measure)
+	if err != nil {
+		return best, err
+	}
+	if next.kl < best.kl {
+		best = next
+	} else {
+		s.groups = before
+	}
+	s.keepAround(limit)
 	return best, nil
 }
-
-// rounds is how often groups are weighed again.
-const rounds = 1
 
 // maxSteps bounds the choices that are measured for a divergence.
 const maxSteps = 8
