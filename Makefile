@@ -9,7 +9,7 @@ TOKENIZER_VENV := .cache/bench-tokenizer-venv
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 # Packages with goroutines or locks: `make test-race` runs their tests under the race detector.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
-RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat/jinja/... \
+RACE    := ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat/jinja/... \
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
@@ -274,7 +274,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/hub ./registry/sigstore ./server
+PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/hub ./registry/sigstore ./server ./worker/tunnel
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 

@@ -38,6 +38,7 @@ var arrows = map[string][]string{
 	"models":      {"arch", "cache", "mlx"},
 	"cache":       {"mlx"},
 	"mlx":         {"child"},
+	"worker":      {"runtime", "models", "manifest", "child"},
 	"convert":     {"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors"},
 	"registry":    {"manifest", "child"},
 	"launch":      {},
@@ -89,6 +90,9 @@ var inside = map[string][]string{
 	"runtime/certificate":     {"runtime/quality"},
 	"runtime/calibrate":       {"runtime/load", "runtime/processor"},
 	"runtime/internal/stream": {},
+	"worker":                  {"worker/shards", "worker/tunnel"},
+	"worker/shards":           {},
+	"worker/tunnel":           {},
 	"manifest":                {"manifest/blob"},
 	"registry": {
 		"registry/address", "registry/redact", "registry/remote", "registry/sigstore",

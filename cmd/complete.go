@@ -39,6 +39,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"template": {modelOr(cobra.ShellCompDirectiveDefault), nothing},
 	"tokenize": {modelOr(cobra.ShellCompDirectiveFilterDirs), nothing},
 	"verify":   {modelNames, nothing},
+	"worker":   {nothing},
 
 	"calibrate": {modelNames, nothing},
 	"warm":      {modelNames, nothing},
@@ -69,6 +70,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"reference":      files("safetensors"),
 	"schema":         files("json"),
 	"search-text":    files(),
+	"token-file":     files(),
 	"instance":       files("json"),
 }
 

@@ -20,6 +20,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	var draft string
 	var kv kvFlag
 	var distributed bool
+	var workers workersFlag
 	c := &cobra.Command{
 		Use:    "runner NAME",
 		Short:  "Run a model for a parent process over stdin and stdout",
@@ -43,11 +44,14 @@ func (a *app) runnerCmd() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
+				o.Loaded = loaded
+				if len(workers.list) > 0 {
+					return a.openOnWorkers(ctx, workers, store, entry, cpu, o)
+				}
 				thread, err := a.openEngine(ctx, cpu)
 				if err != nil {
 					return nil, err
 				}
-				o.Loaded = loaded
 				if distributed {
 					l, err := readLauncher(os.Getenv)
 					if err != nil {
@@ -75,6 +79,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	f.DurationVar(&o.MaxGap, "max-gap", 0, "longest `time` between tokens during prefill (default 150ms)")
 	f.IntVar(&o.Queue, "queue", 0, "maximum number of waiting requests (default 512)")
 	f.BoolVar(&distributed, "distributed", false, "lead the ranks that a launcher has started")
+	workers.add(c)
 	kv.add(c)
 	cpu.add(c)
 	return c

@@ -37,7 +37,8 @@ requires an API key (--api-key-file) or --insecure-listen, which lets everybody 
 SIGTERM the server finishes running requests first.
 
 With --distributed, the processes that mlx.launch, mpirun or srun start serve one NAME together, each with a
-part of its weights. Rank 0 listens, the others follow.
+part of its weights. Rank 0 listens, the others follow. With --workers, the machines on which "worker" runs
+and this one share each model.
 
 With NAMEs, serve first imports or pulls those that the store lacks: hf.co/ORG/REPO[@REVISION], or names
 with a registry. It asks first on a terminal; --yes agrees.
@@ -74,6 +75,7 @@ with a registry. It asks first on a terminal; --yes agrees.
 	f.BoolVar(&o.distributed, "distributed", false, "divide NAME over the ranks of a launcher")
 	f.BoolVar(&o.yes, "yes", false, "import or pull missing models without asking")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	o.workers.add(c)
 	o.kv.add(c)
 	o.cpu.add(c)
 	return c
@@ -97,6 +99,7 @@ type serveOptions struct {
 	grace           time.Duration
 	float32, yes    bool
 	distributed     bool
+	workers         workersFlag
 	kv              kvFlag
 	cpu             cpuFlags
 }
@@ -129,6 +132,9 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	}
 	var group launched
 	if o.distributed {
+		if len(o.workers.list) > 0 {
+			return usagef("--distributed and --workers cannot be combined")
+		}
 		if len(names) != 1 {
 			return usagef("--distributed serves one NAME over all ranks, %d are given", len(names))
 		}
@@ -154,6 +160,9 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	}
 	if opts.Load, err = a.loader(o); err != nil {
 		return err
+	}
+	if workers := len(o.workers.list); workers > 0 {
+		opts.Ranks, opts.Regroups = func(*store.Entry) int { return workers + 1 }, true
 	}
 	if o.distributed {
 		if err := a.distribute(ctx, &opts, group, stored[0]); err != nil {
@@ -308,7 +317,8 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 	if o.float32 {
 		args = append(args, "--float32")
 	}
-	return args, nil
+	workers, err := o.workers.args()
+	return append(args, workers...), err
 }
 
 // loader returns a function that starts a child process of this program for a model.
@@ -324,7 +334,7 @@ func (a *app) loader(o serveOptions) (loadFunc, error) {
 	return func(ctx context.Context, child server.Child, loaded func(float64)) (pool.Model, error) {
 		command := append([]string{program, "runner", child.Name,
 			"--cache-size", strconv.FormatInt(child.PrefixCache, 10), "--memory", strconv.FormatInt(child.Memory, 10)}, flags...)
-		if child.Ranks > 1 {
+		if o.distributed && child.Ranks > 1 {
 			command = append(command, "--distributed")
 		}
 		options := runner.Options{Command: command, Env: childEnviron(), Loaded: loaded, Stderr: a.childErr()}

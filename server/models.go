@@ -133,7 +133,7 @@ func (s *Server) source(m *Model) pool.Source {
 	child := Child{Name: childName(m.Entry), PrefixCache: budget.cache, Memory: budget.state,
 		Ranks: s.ranks(m.Entry)}
 	return pool.Source{
-		Stays: child.Ranks > 1,
+		Stays: child.Ranks > 1 && !s.opts.Regroups,
 		Name:  m.Name(), Key: m.Entry.Digest.String() + " " + s.opts.Variant, Size: budget.total(),
 		Load: func(ctx context.Context, loaded func(float64)) (pool.Model, error) {
 			begun := time.Now()

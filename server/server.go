@@ -35,7 +35,8 @@ type Options struct {
 	Load func(ctx context.Context, c Child, progress func(part float64)) (pool.Model, error)
 
 	// Ranks returns how many ranks divide a model; nil: each is on this machine alone. A divided model stays loaded.
-	Ranks func(*store.Entry) int
+	Ranks    func(*store.Entry) int
+	Regroups bool // Load can load a divided model again, so it need not stay loaded
 
 	Models    int            // maximum number of loaded models; 0: limited by memory only
 	Memory    int64          // memory limit of all models in bytes; 0: the machine's memory

@@ -18,6 +18,8 @@ var internal = []struct{ reason, names string }{
 		safetensors.ErrNoWeights
 		server/identity.ErrNonce
 		tokenizer/encode.ErrCompiled`},
+	{"it is about another machine, and its message says which and what happened", `
+		worker/tunnel.ErrPeer worker/tunnel.ErrRefused`},
 	{"tests raise it", `server/servertest.ErrBurst`},
 	{"a grammar is part of a request's format: runtime.ErrFormat wraps it", `
 		grammar.ErrToken grammar.ErrVocabulary

@@ -87,9 +87,9 @@ func mostUsed(count map[mlx.DType]int, wide bool) mlx.DType {
 
 // load makes the kept arrays of a blob, or of a rank's part of it. It runs on the engine's thread.
 func (b *tensorBlob) load(t *mlx.Thread, own *shard.Part, float32s bool) (*nn.Tensor, error) {
-	if own != nil && b.packed != 0 && own.Axis == len(b.header.Arrays[""].Shape)-1 {
-		covered := own.Cover(int64(b.packed.Group()))
-		own = &covered
+	if own != nil {
+		whole := covered(*own, b.header, b.packed)
+		own = &whole
 	}
 	file := b.header.Header
 	region := mlx.OpenRegion(t, b.path, file.DataOffset, file.Size-file.DataOffset)

@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("start the model's process: %w", err)
 	}
 	r.out = &lines{w: r.in}
-	if err := startTied(r.cmd, r.done); err != nil {
+	if err := r.cmd.StartTied(r.done); err != nil {
 		return nil, fmt.Errorf("start the model's process: %w", err)
 	}
 	ready := make(chan error, 1)

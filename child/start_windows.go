@@ -1,16 +1,15 @@
-package runner
+package child
 
 import (
 	"fmt"
 	"unsafe"
 
-	"github.com/ingotml/ingot/child"
 	"golang.org/x/sys/windows"
 )
 
-// startTied starts the child in its own job. This process has the only handle of the job, so when this process ends,
+// StartTied starts the child in its own job. This process has the only handle of the job, so when this process ends,
 // the system closes the job and kills the child.
-func startTied(c *child.Cmd, ended <-chan struct{}) error {
+func (c *Cmd) StartTied(ended <-chan struct{}) error {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return fmt.Errorf("make a job: %w", err)
@@ -30,7 +29,7 @@ func startTied(c *child.Cmd, ended <-chan struct{}) error {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		_ = windows.CloseHandle(job)
-		return fmt.Errorf("put the model's process into a job: %w", err)
+		return fmt.Errorf("put the process into a job: %w", err)
 	}
 	go func() {
 		<-ended

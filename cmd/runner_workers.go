@@ -1,0 +1,122 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/processor"
+	"github.com/ingotml/ingot/runtime/ranks"
+	"github.com/ingotml/ingot/worker"
+)
+
+// openOnWorkers loads a model of which this process and workers have a part each. When the group ends by a failure, the
+// process ends, too: the next request starts another one, which forms another group.
+func (a *app) openOnWorkers(
+	ctx context.Context, w workersFlag, st *store.Store, entry *store.Entry, cpu cpuFlags, o runtime.Options,
+) (runtime.Engine, error) {
+	addresses, err := w.addresses()
+	if err != nil {
+		return nil, err
+	}
+	token, err := w.token.read()
+	if err != nil {
+		return nil, err
+	}
+	math, err := cpu.options()
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.needEngine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	group, err := worker.Form(ctx, worker.FormOptions{
+		Self: tunnelSelf(token, e), Workers: addresses, Store: st, Name: entry.Name.String(), Image: entry.Digest,
+		Log: a.tell,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", runtime.ErrRanks, err)
+	}
+	thread, err := mlx.Open(e, mlx.Options{CPU: math})
+	if err != nil {
+		group.Close()
+		return nil, err
+	}
+	leader := ranks.Lead(group.Conns, ranks.Start{
+		Program: programVersion(), Engine: thread.Info().Version, Name: entry.Name.String(), Image: entry.Digest,
+		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: math.Fast},
+	})
+	g := &rankedEngine{group: group, leader: leader, addresses: addresses}
+	opened := make(chan error, 1)
+	go func() { // a ring that waits for a rank cannot be interrupted
+		ring, err := joinRing(ctx, thread, group.Ring)
+		if err == nil {
+			files := processor.Files{Store: st, Image: entry.Image}
+			g.Engine, err = batch.OpenRanks(ctx, thread, ring, leader, st, entry, files.Processor, o)
+		}
+		opened <- err
+	}()
+	select {
+	case err = <-opened:
+	case <-leader.Ended():
+		err = leader.Err()
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		leader.End(err)
+		group.Close()
+		return nil, fmt.Errorf("%w (%s)", err, g.where())
+	}
+	go g.watch()
+	return g, nil
+}
+
+// rankedEngine is rank 0 of a model that is divided over workers.
+type rankedEngine struct {
+	*batch.Engine
+	group     *worker.Group
+	leader    *ranks.Leader
+	addresses []string
+	closing   atomic.Bool
+}
+
+// where says which rank is on which worker.
+func (g *rankedEngine) where() string {
+	all := []string{"rank 0 is this machine"}
+	for i, address := range g.addresses {
+		all = append(all, fmt.Sprintf("rank %d is %s", i+1, address))
+	}
+	return strings.Join(all, ", ")
+}
+
+// failGrace is how long requests have to report that the group has ended before the process ends.
+const failGrace = 500 * time.Millisecond
+
+// watch ends the process when the group has failed.
+func (g *rankedEngine) watch() {
+	<-g.leader.Ended()
+	if g.closing.Load() {
+		return
+	}
+	g.group.Close()
+	time.Sleep(failGrace)
+	fmt.Fprintf(os.Stderr, "ingot: %v (%s)\n", g.leader.Err(), g.where())
+	os.Exit(1)
+}
+
+// Close implements runtime.Engine.
+func (g *rankedEngine) Close() error {
+	g.closing.Store(true)
+	err := g.Engine.Close()
+	g.group.Close()
+	return err
+}

@@ -1,0 +1,102 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/ingotml/ingot/mlx/engine"
+	"github.com/ingotml/ingot/worker/tunnel"
+	"github.com/spf13/cobra"
+)
+
+// workerPort is the port of workers if an address has none.
+const workerPort = "7710"
+
+// tokenFlag names the file with the token that machines share.
+type tokenFlag struct{ file string }
+
+func (t *tokenFlag) add(c *cobra.Command) {
+	c.Flags().StringVar(&t.file, "token-file", "", "`file` with the token that all machines share")
+}
+
+// read returns the token.
+func (t tokenFlag) read() (tunnel.Token, error) {
+	if t.file == "" {
+		return tunnel.Token{}, usagef("--token-file FILE is missing; " +
+			"make a token with `openssl rand -hex 32 > FILE` and copy it to all machines")
+	}
+	text, _, err := readKey(t.file)
+	if err != nil {
+		return tunnel.Token{}, fmt.Errorf("--token-file: %w", err)
+	}
+	token, err := tunnel.NewToken(text)
+	if err != nil {
+		return token, fmt.Errorf("--token-file %s: %w", t.file, err)
+	}
+	return token, nil
+}
+
+// workersFlag names the machines that compute a model together with this one.
+type workersFlag struct {
+	list  []string
+	token tokenFlag
+}
+
+func (w *workersFlag) add(c *cobra.Command) {
+	c.Flags().StringSliceVar(&w.list, "workers", nil, "`host[:port],...` of the workers that share each model")
+	w.token.add(c)
+}
+
+// addresses returns the workers' addresses, by rank from 1.
+func (w workersFlag) addresses() ([]string, error) {
+	var all []string
+	for _, text := range w.list {
+		address := strings.TrimSpace(text)
+		host, port, err := net.SplitHostPort(address)
+		var wrong *net.AddrError
+		if errors.As(err, &wrong) && strings.Contains(wrong.Err, "missing port") {
+			host, port, err = strings.Trim(address, "[]"), workerPort, nil
+		}
+		if err != nil || host == "" {
+			return nil, usagef("--workers: %q is not an address such as 10.0.0.2:%s", text, workerPort)
+		}
+		all = append(all, net.JoinHostPort(host, port))
+	}
+	return all, nil
+}
+
+// args returns the flags for a model's process, which connects to the workers by itself.
+func (w workersFlag) args() ([]string, error) {
+	all, err := w.addresses()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		if w.token.file != "" {
+			return nil, usagef("--token-file needs --workers")
+		}
+		return nil, nil
+	}
+	if _, err := w.token.read(); err != nil {
+		return nil, err
+	}
+	file, err := filepath.Abs(w.token.file)
+	return []string{"--workers", strings.Join(all, ","), "--token-file", file}, err
+}
+
+// tunnelSelf returns what this machine proves and says to others.
+func tunnelSelf(token tunnel.Token, e *engine.Engine) tunnel.Self {
+	return tunnel.Self{
+		Token:    token,
+		Versions: tunnel.Versions{Program: programVersion(), Engine: fmt.Sprintf("MLX %s (%s)", e.Version, e.Flavour)},
+	}
+}
+
+// programVersion identifies this program to other machines, also between releases.
+func programVersion() string {
+	v := version()
+	return v.Version + " (commit " + v.Commit[:min(len(v.Commit), 12)] + ")"
+}

@@ -1,0 +1,178 @@
+package tunnel
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/ingotml/ingot/limits"
+)
+
+// Versions are what the ends of a connection must have in common.
+type Versions struct {
+	Program string `json:"program"`
+	Engine  string `json:"engine"`
+}
+
+// Self is what an end of a connection has.
+type Self struct {
+	Token    Token
+	Versions Versions
+}
+
+// Request says what a connection is for.
+type Request struct {
+	Purpose string `json:"purpose"`
+	// Detail is JSON that the purpose defines.
+	Detail json.RawMessage `json:"detail,omitempty"`
+}
+
+// The messages of a handshake, in this order. They are frames of JSON.
+type (
+	helloMessage struct { // of the dialer
+		Protocol int    `json:"protocol"`
+		Proof    []byte `json:"proof"`
+	}
+	proofMessage struct { // of the listener
+		Proof   []byte `json:"proof,omitempty"`
+		Refused string `json:"refused,omitempty"` // why
+	}
+	requestMessage struct { // of the dialer
+		Versions
+		Request
+	}
+	answerMessage struct { // of the listener
+		Versions
+		Refused string `json:"refused,omitempty"`
+		Kind    string `json:"kind,omitempty"` // of the refusal
+	}
+)
+
+const (
+	protocol = 1
+	alpn     = "ingot-tunnel"
+
+	refusedToken    = "token"
+	refusedVersions = "versions"
+)
+
+// handshakeTime is shorter in a test.
+var handshakeTime = limits.TunnelHandshake * time.Second
+
+// Dial connects to a listener. The error is ErrToken, ErrVersions or ErrRefused if the ends do not agree.
+func Dial(ctx context.Context, address string, self Self, r Request) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the worker %s: %w", address, err)
+	}
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
+	defer stop()
+	c, err := dialed(raw, self, r)
+	if err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		raw.Close()
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, fmt.Errorf("connect to the worker %s: %w", address, err)
+	}
+	return c, nil
+}
+
+// dialed does the dialer's part of the handshake.
+func dialed(raw net.Conn, self Self, r Request) (*Conn, error) {
+	secure := tls.Client(raw, &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn},
+		InsecureSkipVerify: true, // the proof below shows who the listener is
+	})
+	c := &Conn{Conn: secure}
+	err := withDeadline(raw, handshakeTime, func() error {
+		if err := secure.Handshake(); err != nil {
+			return peerError(err)
+		}
+		state := secure.ConnectionState()
+		own, err := self.Token.proof(state, dialer)
+		if err != nil {
+			return err
+		}
+		if err := c.WriteJSON(helloMessage{protocol, own}); err != nil {
+			return err
+		}
+		var proof proofMessage
+		if err := c.hello(&proof); err != nil {
+			return err
+		}
+		if proof.Refused != "" {
+			return refusal(proof.Refused, "")
+		}
+		if ok, err := self.Token.proves(proof.Proof, state, listener); err != nil || !ok {
+			return errors.Join(ErrToken, err)
+		}
+		if err := c.WriteJSON(requestMessage{self.Versions, r}); err != nil {
+			return err
+		}
+		var answer answerMessage
+		if err := c.hello(&answer); err != nil {
+			return err
+		}
+		if err := differ(self.Versions, answer.Versions); err != nil {
+			return err
+		}
+		if answer.Refused != "" {
+			return refusal(answer.Kind, answer.Refused)
+		}
+		c.Peer = answer.Versions
+		return nil
+	})
+	return c, err
+}
+
+// hello reads a message of the handshake.
+func (c *Conn) hello(v any) error {
+	b, err := readFrame(c.Conn, limits.TunnelHello)
+	if err != nil {
+		return peerError(err)
+	}
+	return decode(b, v)
+}
+
+// refusal returns the error of a refusal.
+func refusal(kind, why string) error {
+	switch kind {
+	case refusedToken:
+		return ErrToken
+	case refusedVersions:
+		return fmt.Errorf("%s: %w", why, ErrVersions)
+	}
+	return fmt.Errorf("%w: %s", ErrRefused, why)
+}
+
+// peerError says that a connection that ends in a handshake is probably not one of a worker.
+func peerError(err error) error {
+	var header tls.RecordHeaderError
+	var alert tls.AlertError
+	if errors.As(err, &header) || errors.As(err, &alert) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", ErrPeer, err)
+	}
+	return err
+}
+
+// differ returns an error that names both versions if the ends differ.
+func differ(own, other Versions) error {
+	switch {
+	case own.Program != other.Program:
+		return fmt.Errorf("this is ingot %s, the other machine has ingot %s: %w", own.Program, other.Program, ErrVersions)
+	case own.Engine != other.Engine:
+		return fmt.Errorf("this machine has the engine %s, the other one %s: %w", own.Engine, other.Engine, ErrVersions)
+	}
+	return nil
+}
