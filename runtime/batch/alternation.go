@@ -40,7 +40,7 @@ func (p *alternation) add(decoding int, d time.Duration) {
 	if !ok {
 		old = d
 	}
-	p.decode[decoding] = max(old+(d-old)/3, 1) // 0 is not measured
+	p.decode[decoding] = old + (d-old)/3
 }
 
 // decodeTime predicts the duration of a step in which the given number of requests decodes; 0 before the first
@@ -79,22 +79,19 @@ func (p *alternation) chunk(rate prefillRate, decode time.Duration) (rows int, d
 func (p *alternation) plan(rate prefillRate, prompts []prompt, decoding []*generation) (map[*generation]int, bool) {
 	rows := map[*generation]int{}
 	decode := p.decodeTime(rate, len(decoding))
-	if decode == 0 { // the first step is measured
-		for _, g := range decoding {
-			rows[g] = g.usableRows()
-		}
-		return rows, true
-	}
 	chunk, d := p.chunk(rate, decode)
-	if chunk == 0 {
+	if chunk == 0 && decode > 0 {
 		p.ahead = 0
 		return rows, false
 	}
 	now := time.Now()
 	for _, g := range decoding {
 		due := g.released.Add(time.Duration(dueShare * float64(p.max)))
-		if due.Sub(now)-decode < d {
-			rows[g], g.spacing = g.usableRows(), time.Duration(spacingShare*float64(p.max))
+		if decode == 0 || due.Sub(now)-decode < d { // the first step is measured
+			rows[g] = g.usableRows()
+			if chunk > 0 {
+				g.spacing = time.Duration(spacingShare * float64(p.max))
+			}
 		}
 	}
 	if len(rows) == 0 || p.ahead >= limitAhead {
