@@ -20,7 +20,7 @@ type Options struct {
 	Draft      DraftOptions
 
 	// MaxGap bounds how long a running stream waits for its next token while prompts are in prefill: the prefill rows of
-	// a step are chosen so that 99 % of the gaps are shorter, and tokens may be held back to space them evenly. 0: 150 ms.
+	// a step are chosen so that 99 % of the gaps are shorter. 0: 150 ms.
 	MaxGap time.Duration
 
 	Loaded func(part float64) // reports the progress of loading, 0 to 1; may be nil

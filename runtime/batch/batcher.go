@@ -56,7 +56,7 @@ func newBatcher(m *load.Model, mem memory, p *prefixes, l *ranks.Leader, o runti
 		minShared:  minShared,
 		memory:     mem,
 		prefixes:   p,
-		prefill:    newPrefill(o),
+		prefill:    prefill{chunk: o.Chunk, gap: gapLimit{max: cmp.Or(o.MaxGap, defaultMaxGap)}},
 		drafting:   d,
 		stepper:    newStepper(m, d, l),
 		ranks:      l,

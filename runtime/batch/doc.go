@@ -5,7 +5,7 @@
 //   - queue: requests that wait, shared with the callers
 //   - batcher: admits, preempts and ends requests, and runs steps until none is left
 //   - order: who goes first; predict: when a new request would have its first token
-//   - plan, prefill, gap, alternation: which rows a step evaluates
+//   - plan, prefill, gap: which rows a step evaluates
 //   - sharing: prompts that begin alike evaluate that part once
 //   - drafting: how many tokens each request drafts
 //   - stepper: evaluates a plan on the engine's thread

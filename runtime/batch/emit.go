@@ -101,29 +101,16 @@ func (g *generation) emitToken(token int32, log *runtime.LogProb) (ended bool) {
 		}
 	}
 	e.Stats = g.timed()
-	g.put(e)
+	g.out.Put(e)
 	return false
 }
 
 func (g *generation) done(e runtime.Event, reason runtime.DoneReason) bool {
 	e.Done, e.Stop, e.LeftOut = reason, g.text.matched, g.constraint.LeftOut()
 	e.Stats = g.timed()
-	g.put(e)
+	g.out.Put(e)
 	g.out.End(nil)
 	return true
-}
-
-// put sends an event to the caller. While steps run ahead (see alternation), it comes at least spacing after the last
-// one.
-func (g *generation) put(e runtime.Event) {
-	now := time.Now()
-	if next := g.released.Add(g.spacing); now.Before(next) {
-		g.out.PutAt(e, next)
-		g.released = next
-		return
-	}
-	g.out.Put(e)
-	g.released = now
 }
 
 func (g *generation) timed() runtime.Stats {

@@ -40,9 +40,6 @@ type generation struct {
 	EOS          []int32
 	budget       int // tokens that may still be generated
 
-	spacing  time.Duration // between the events of the current step, see alternation; 0: they are sent at once
-	released time.Time     // when the last event is sent
-
 	overlaps []overlap   // what its prompt shares with requests that ran when it was admitted
 	leader   *generation // the request whose prefill it waits for, see followLeaders; nil: none
 

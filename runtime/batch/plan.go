@@ -27,36 +27,31 @@ func (b *batcher) planStep() []batchItem {
 		return []batchItem{g.batchItem(min(g.usableRows(), b.prefill.rowLimit(1, 0)))}
 	}
 	b.followLeaders()
-	inPrefill := 0
-	var decoding []*generation
+	inPrefill, decoding := 0, 0
 	for _, g := range b.running {
 		switch {
 		case g.pictures.pending():
 		case g.prefilling():
 			inPrefill++
 		default:
-			g.spacing = 0
-			decoding = append(decoding, g)
+			decoding++
 		}
 	}
 	prompts := b.prompts()
-	rows, alternates := map[*generation]int{}, false
-	if b.prefill.chunk == 0 && len(prompts) > 0 && len(decoding) > 0 {
-		rows, alternates = b.prefill.alternation.plan(b.prefill.rate, prompts, decoding)
-	}
-	if !alternates {
-		for i, n := range divideRows(b.prefill.rowLimit(inPrefill, len(decoding)), prompts) {
-			rows[prompts[i].g] = n
-		}
-		for _, g := range decoding {
-			rows[g] = g.usableRows()
-		}
+	rows := map[*generation]int{}
+	for i, n := range divideRows(b.prefill.rowLimit(inPrefill, decoding), prompts) {
+		rows[prompts[i].g] = n
 	}
 	plan := make([]batchItem, 0, len(b.running))
 	for _, g := range b.running {
-		n, included := rows[g]
-		if !included || g.prefilling() && n == 0 {
+		if g.pictures.pending() {
 			continue
+		}
+		n := g.usableRows()
+		if g.prefilling() {
+			if n = rows[g]; n == 0 {
+				continue
+			}
 		}
 		plan = append(plan, g.batchItem(n))
 	}

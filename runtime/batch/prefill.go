@@ -1,23 +1,14 @@
 package batch
 
 import (
-	"cmp"
 	"time"
-
-	"github.com/ingotml/ingot/runtime"
 )
 
 // prefill decides how many prefill rows a step has.
 type prefill struct {
-	chunk       int         // rows in a step; 0: as many as fit into the step's target duration
-	rate        prefillRate // measured
-	gap         gapLimit    // of steps that decode, too
-	alternation alternation // of steps that alternate instead
-}
-
-func newPrefill(o runtime.Options) prefill {
-	gap := cmp.Or(o.MaxGap, defaultMaxGap)
-	return prefill{chunk: o.Chunk, gap: gapLimit{max: gap}, alternation: alternation{max: gap}}
+	chunk int         // rows in a step; 0: as many as fit into the step's target duration
+	rate  prefillRate // measured
+	gap   gapLimit    // of steps that decode, too
 }
 
 // rowLimit returns the number of prefill rows in a step with the given numbers of prompts and decoding requests.
@@ -59,14 +50,6 @@ func (p prefillRate) rows(d time.Duration) int {
 		return initialRows
 	}
 	return min(max(int(float64(p)*d.Seconds())/minRows*minRows, minRows), maxRows)
-}
-
-// time returns the duration of a number of rows; 0 before the first measurement.
-func (p prefillRate) time(rows int) time.Duration {
-	if p == 0 {
-		return 0
-	}
-	return time.Duration(float64(rows) / float64(p) * float64(time.Second))
 }
 
 // add records a step. Steps with few rows are ignored: they do not predict the throughput of larger ones.

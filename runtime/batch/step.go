@@ -51,9 +51,6 @@ func (b *batcher) step() {
 		if decoding > 0 {
 			b.prefill.gap.add(promptRows, decoding, time.Since(since))
 		}
-		if prompts == 0 {
-			b.prefill.alternation.add(decoding, time.Since(start))
-		}
 	}
 	for _, s := range plan {
 		switch {

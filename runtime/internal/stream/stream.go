@@ -6,33 +6,24 @@ package stream
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 // Stream holds the elements that were put and not yet taken. Its methods are safe for concurrent use.
 type Stream[E any] struct {
 	mu    sync.Mutex
-	list  []element[E]
+	list  []E
 	ended bool
 	err   error
 	news  chan struct{} // signals that something was put; capacity 1
-}
-
-type element[E any] struct {
-	value E
-	due   time.Time // Each passes it on then; zero: at once
 }
 
 // New returns an empty stream.
 func New[E any]() *Stream[E] { return &Stream[E]{news: make(chan struct{}, 1)} }
 
 // Put adds an element.
-func (s *Stream[E]) Put(e E) { s.PutAt(e, time.Time{}) }
-
-// PutAt adds an element that Each holds back until it is due. Those behind it wait too.
-func (s *Stream[E]) PutAt(e E, due time.Time) {
+func (s *Stream[E]) Put(e E) {
 	s.mu.Lock()
-	s.list = append(s.list, element[E]{e, due})
+	s.list = append(s.list, e)
 	s.mu.Unlock()
 	s.ring()
 }
@@ -54,17 +45,9 @@ func (s *Stream[E]) ring() {
 	}
 }
 
-// Take waits for elements and returns all that are there, due or not. If ended is true, they are the last ones, and err
-// is the stream's error. If ctx ends first, Take returns its cause.
+// Take waits for elements and returns all that are there. If ended is true, they are the last ones, and err is the
+// stream's error. If ctx ends first, Take returns its cause.
 func (s *Stream[E]) Take(ctx context.Context) (list []E, ended bool, err error) {
-	all, ended, err := s.take(ctx)
-	for _, e := range all {
-		list = append(list, e.value)
-	}
-	return list, ended, err
-}
-
-func (s *Stream[E]) take(ctx context.Context) (list []element[E], ended bool, err error) {
 	for {
 		s.mu.Lock()
 		list, s.list = s.list, nil
@@ -85,12 +68,12 @@ func (s *Stream[E]) take(ctx context.Context) (list []element[E], ended bool, er
 // returns the stream's error or the cause of ctx, and nil if yield returned false.
 func (s *Stream[E]) Each(ctx context.Context, yield func(E) bool) error {
 	for {
-		list, ended, err := s.take(ctx)
+		list, ended, err := s.Take(ctx)
 		for _, e := range list {
-			if !wait(ctx, e.due) {
+			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if !yield(e.value) {
+			if !yield(e) {
 				return nil
 			}
 		}
@@ -98,17 +81,4 @@ func (s *Stream[E]) Each(ctx context.Context, yield func(E) bool) error {
 			return err
 		}
 	}
-}
-
-// wait returns true at the given time, and false as soon as ctx has ended.
-func wait(ctx context.Context, until time.Time) bool {
-	if d := time.Until(until); !until.IsZero() && d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-	}
-	return ctx.Err() == nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 )
 
 func TestStream(t *testing.T) {
@@ -69,30 +68,5 @@ func TestEach(t *testing.T) {
 		if !errors.Is(err, c.want) || c.want == nil && err != nil || n != c.n {
 			t.Errorf("%s: %d elements, %v; want %d, %v", name, n, err, c.n, c.want)
 		}
-	}
-}
-
-// Elements are held back until they are due, and a reader that leaves does not wait for them.
-func TestPutAt(t *testing.T) {
-	s := New[int]()
-	const hold = 20 * time.Millisecond
-	begun := time.Now()
-	s.PutAt(1, begun.Add(hold))
-	s.Put(2)
-	s.PutAt(3, begun.Add(time.Hour))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var got []int
-	err := s.Each(ctx, func(i int) bool {
-		if got = append(got, i); i == 2 {
-			time.AfterFunc(hold, cancel)
-		}
-		if d := time.Since(begun); d < hold {
-			t.Errorf("%d comes after %v", i, d)
-		}
-		return true
-	})
-	if !slices.Equal(got, []int{1, 2}) || !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, %v", got, err)
 	}
 }
