@@ -2,6 +2,7 @@ package mlx
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/ingotml/ingot/mlx/bridge"
@@ -85,6 +86,9 @@ func Check(e *engine.Engine) error {
 }
 
 func load(e *engine.Engine) error {
+	if err := setDefaults(e); err != nil {
+		return fmt.Errorf("loading the engine in %s: %w", e.Dir, err)
+	}
 	if failed := cLoad(e.Lib, e.Bridge); failed != "" {
 		return fmt.Errorf("loading the engine in %s: %s: %w", e.Dir, failed, engine.ErrLoad)
 	}
@@ -95,6 +99,26 @@ func load(e *engine.Engine) error {
 	// A libmlx of another version than the bridge's headers would corrupt memory.
 	if v := cVersion(); v != engine.Version {
 		return fmt.Errorf("%s is MLX %s, this program needs %s: %w", e.Lib, v, engine.Version, ErrVersion)
+	}
+	return nil
+}
+
+// setDefaults sets MLX's environment variables that the user has not set. MLX reads each when it first needs it.
+func setDefaults(e *engine.Engine) error {
+	for name, value := range map[string]string{
+		// By default, GPUs multiply float32 matrices in TF32, whose products have the precision of float16:
+		// https://ml-explore.github.io/mlx/build/html/usage/precision.html. We promise float32.
+		"MLX_ENABLE_TF32": "0",
+		// CUDA kernels that are compiled at run time. MLX's default is a folder that all users share, of which any of
+		// them could make another's code.
+		"MLX_PTX_CACHE_DIR": e.Kernels,
+	} {
+		if _, set := os.LookupEnv(name); set || value == "" {
+			continue
+		}
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 //
 //	wheels/FLAVOUR-VERSION-HASH/   the unpacked wheels; the hash covers the lock file and the platform
 //	engine/KEY/                    an engine
+//	kernels/VERSION/               what MLX compiles at run time on an NVIDIA GPU
 //	NAME.lock                      next to each of these: locked by the process that makes it, never removed
 //	NAME.tmp-PID/                  next to each of these: under construction
 
@@ -27,6 +28,15 @@ func (s *setup) wheelDir() string {
 }
 
 func (s *setup) engineDir() string { return filepath.Join(s.cacheDir, "engine", s.key) }
+
+// kernelDir returns "" if the user has no cache folder, which only an engine of INGOT_ENGINE can do without.
+func (s *setup) kernelDir() string {
+	dir, err := s.findCache()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "kernels", Version)
+}
 
 func (s *setup) wheelHash() string {
 	h := newHash()

@@ -75,6 +75,7 @@ type Engine struct {
 	Version string // MLX version according to engine.json; the library is checked when it is loaded
 	Key     string
 	Source  string // how it was found: "INGOT_ENGINE" or "cache"
+	Kernels string // folder of the user for kernels that MLX compiles at run time; empty if there is no cache folder
 }
 
 // The values of Engine.Source and Report.Source.
@@ -142,7 +143,7 @@ func (s *setup) find() (*Engine, error) {
 			return nil, failf(ErrInvalid, "%s is %s, which has flavour %s, but flavour %s was requested: unset one of the two",
 				EnvEngine, s.fixed, e.Flavour, s.Flavour)
 		}
-		e.Source = SourceEnv
+		e.Source, e.Kernels = SourceEnv, s.kernelDir()
 		return e, nil
 	}
 	e, missing := open(s.engineDir(), s.host.libExt())
@@ -150,7 +151,7 @@ func (s *setup) find() (*Engine, error) {
 		return nil, failf(ErrNotInstalled, "the MLX engine (%s, %s) is not installed in %s: run 'ingot engine install'",
 			s.flavour, Version, s.engineDir())
 	}
-	e.Source = SourceCache
+	e.Source, e.Kernels = SourceCache, s.kernelDir()
 	return e, nil
 }
 
@@ -268,7 +269,12 @@ func (s *setup) choose() error {
 	return err
 }
 
-func (s *setup) chooseCache() error {
+func (s *setup) chooseCache() (err error) {
+	s.cacheDir, err = s.findCache()
+	return err
+}
+
+func (s *setup) findCache() (string, error) {
 	dir := s.CacheDir
 	if dir == "" {
 		dir = s.getenv(EnvCache)
@@ -276,16 +282,15 @@ func (s *setup) chooseCache() error {
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return fmt.Errorf("find the cache folder of the engine: %w: set %s", err, EnvCache)
+			return "", fmt.Errorf("find the cache folder of the engine: %w: set %s", err, EnvCache)
 		}
 		dir = filepath.Join(user, "ingot")
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return fmt.Errorf("cache folder: %w", err)
+		return "", fmt.Errorf("cache folder: %w", err)
 	}
-	s.cacheDir = dir
-	return nil
+	return dir, nil
 }
 
 // getenv reads the environment that child processes get.

@@ -177,8 +177,8 @@ func TestCacheFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.cacheDir != test.want {
-			t.Errorf("cache folder %s, want %s", s.cacheDir, test.want)
+		if s.cacheDir != test.want || s.kernelDir() != filepath.Join(test.want, "kernels", Version) {
+			t.Errorf("cache folder %s with kernels in %s, want %s", s.cacheDir, s.kernelDir(), test.want)
 		}
 	}
 }

@@ -34,7 +34,8 @@ FLAVOURS = {
     # MLX compiles kernels at run time against CUDA's headers and looks for them in nvidia/cuda_runtime/include. The
     # CUDA 12 wheel leaves them to an installed toolkit (it does not require the package); we do not rely on one.
     "cuda12": (["mlx-cuda-12=={version}", "nvidia-cuda-runtime-cu12==12.9.*"], LINUX),
-    "cuda13": (["mlx-cuda-13=={version}"], LINUX),
+    # CUDA 13 has a package for what its mma.h includes; MLX compiles that for quantized products on Hopper.
+    "cuda13": (["mlx-cuda-13=={version}", "nvidia-cuda-crt==13.*"], LINUX),
     "metal": (["mlx-metal=={version}"], MACOS),
 }
 

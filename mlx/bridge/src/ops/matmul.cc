@@ -151,6 +151,15 @@ mx::array gathered_quantized(const GatheredQuantized& g, mx::StreamOrDevice s) {
                         g.rhs, g.transpose, g.group, g.bits, g.mode, std::nullopt, g.sorted, s);
 }
 
+// Returns a matrix of a single row with the stride that its shape has. MLX's sorted products on GPUs take the stride of
+// the rows from that axis, which is 1 where the axis was inserted: https://github.com/ml-explore/mlx/issues/4253.
+static mx::array with_row_stride(const mx::array& a, mx::StreamOrDevice s) {
+  if (a.ndim() < 2 || a.shape(-2) != 1) {
+    return a;
+  }
+  return mx::reshape(mx::flatten(a, s), a.shape(), s);
+}
+
 mx::array gathered_product(const mx::array& a, const mx::array& b, const Optional& lhs, const Optional& rhs,
                            bool sorted, mx::StreamOrDevice s) {
   if (cpu::on_cpu(s) && takes(a) && takes(b) && a.ndim() >= 2 && b.ndim() >= 2 && a.shape(-1) == b.shape(-2) &&
@@ -160,7 +169,7 @@ mx::array gathered_product(const mx::array& a, const mx::array& b, const Optiona
     const auto type = mx::promote_types(a.dtype(), b.dtype());
     return gather(a, plain_matrix(transposed), {transposed}, lhs, rhs, false, type, s);
   }
-  return mx::gather_mm(not_empty(a), not_empty(b), lhs, rhs, sorted, s);
+  return mx::gather_mm(sorted ? with_row_stride(not_empty(a), s) : not_empty(a), not_empty(b), lhs, rhs, sorted, s);
 }
 
 }  // namespace ingot

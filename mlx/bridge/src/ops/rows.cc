@@ -61,6 +61,11 @@ mx::array one_plus(const mx::array& weight, Where s) {
   return mx::add(mx::astype(weight, mx::float32, s), mx::array(1.0f), s);
 }
 
+// Returns a norm of rows that MLX computes. MLX's CUDA kernels divide by the number of rows, so none is zeros.
+mx::array of_rows(mx::array norm, Where s) {
+  return norm.size() == 0 ? mx::zeros(norm.shape(), norm.dtype(), s) : norm;
+}
+
 // Returns weights to which 1 is added in float32: in the type of x, or in float32.
 mx::array as_offset(const mx::array& weight, const mx::array& x, Where s) {
   return weight.dtype() == x.dtype() ? weight : mx::astype(weight, mx::float32, s);
@@ -71,7 +76,7 @@ mx::array as_offset(const mx::array& weight, const mx::array& x, Where s) {
 mx::array rms_norm(const mx::array& x, const Optional& weight, double eps, Where s) {
   auto type = weight ? mx::promote_types(x.dtype(), weight->dtype()) : x.dtype();
   if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !cpu::has_kernels(type) || !fits_last_axis(weight, x)) {
-    return mx::fast::rms_norm(row_major_if_empty(x, s), weight, float(eps), s);
+    return of_rows(mx::fast::rms_norm(x, weight, float(eps), s), s);
   }
   std::vector<mx::array> inputs{mx::astype(x, type, s)};
   NormNode node{.weight = weight.has_value(), .eps = float(eps)};
@@ -83,9 +88,8 @@ mx::array rms_norm(const mx::array& x, const Optional& weight, double eps, Where
 
 mx::array rms_norm_plus_one(const mx::array& x, const mx::array& weight, double eps, Where s) {
   if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !fits_last_axis(weight, x)) {
-    auto y = mx::fast::rms_norm(mx::astype(row_major_if_empty(x, s), mx::float32, s), one_plus(weight, s), float(eps),
-                                s);
-    return mx::astype(y, x.dtype(), s);
+    auto y = mx::fast::rms_norm(mx::astype(x, mx::float32, s), one_plus(weight, s), float(eps), s);
+    return mx::astype(of_rows(y, s), x.dtype(), s);
   }
   auto w = as_offset(weight, x, s);
   NormNode node{.weight = true, .weight_f32 = w.dtype() == mx::float32, .offset = 1, .eps = float(eps)};
@@ -117,7 +121,7 @@ mx::array layer_norm(const mx::array& x, const Optional& weight, const Optional&
   }
   if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !cpu::has_kernels(type) || !fits_last_axis(weight, x) ||
       !fits_last_axis(bias, x)) {
-    return mx::fast::layer_norm(row_major_if_empty(x, s), weight, bias, float(eps), s);
+    return of_rows(mx::fast::layer_norm(x, weight, bias, float(eps), s), s);
   }
   std::vector<mx::array> inputs{mx::astype(x, type, s)};
   NormNode node{.weight = weight.has_value(), .bias = bias.has_value(), .eps = float(eps)};
