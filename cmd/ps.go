@@ -23,7 +23,7 @@ UNTIL is when the model is unloaded if it gets no requests.
 
 -v adds the process ID, the running and the waiting requests, the size of their KV caches, the size of the
 prefix cache, the share of prompt tokens that were found in the prefix cache (REUSED), and the ranks that
-divide the model, with the weights of each.`,
+divide the model, with the weights of each and, of workers, what rank 0 has sent to others.`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			path := "/api/ps"
@@ -86,11 +86,13 @@ func usageCells(m ollama.PsModel) []string {
 		}
 	}
 	return []string{strconv.Itoa(m.PID), strconv.Itoa(u.Running), strconv.Itoa(u.Waiting), size(u.State), cached, reused,
-		ranksCell(u.Ranks)}
+		ranksCell(u)}
 }
 
 // ranksCell returns the number of ranks of a divided model, and the weights of each.
-func ranksCell(all []runtime.RankUsage) string {
+// With workers, it also has the traffic of rank 0.
+func ranksCell(u *runtime.Usage) string {
+	all := u.Ranks
 	if len(all) == 0 {
 		return "1"
 	}
@@ -98,7 +100,11 @@ func ranksCell(all []runtime.RankUsage) string {
 	for _, r := range all {
 		weights = append(weights, size(r.Weights))
 	}
-	return fmt.Sprintf("%d: %s", len(all), strings.Join(weights, ", "))
+	cell := fmt.Sprintf("%d: %s", len(all), strings.Join(weights, ", "))
+	if u.Ring != nil {
+		cell += fmt.Sprintf("; sent %s", size(u.Ring.Sent))
+	}
+	return cell
 }
 
 // until describes when a model will be unloaded.

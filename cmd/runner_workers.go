@@ -113,6 +113,15 @@ func (g *rankedEngine) watch() {
 	os.Exit(1)
 }
 
+// Usage implements runtime.Reporter.
+func (g *rankedEngine) Usage(ctx context.Context) (runtime.Usage, error) {
+	u, err := g.Engine.Usage(ctx)
+	if err == nil {
+		u.Ring = &runtime.RingUsage{Sent: g.group.Traffic.Sent(), Received: g.group.Traffic.Received()}
+	}
+	return u, err
+}
+
 // Close implements runtime.Engine.
 func (g *rankedEngine) Close() error {
 	g.closing.Store(true)

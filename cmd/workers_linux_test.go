@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -199,6 +200,22 @@ func TestWorkers(t *testing.T) {
 	w.logged(t, "fetched")
 	if list := ingot(t, home, "ls"); strings.Contains(list, "demo") {
 		t.Errorf("the worker's store lists a model of which it has a part:\n%s", list)
+	}
+
+	ps := command(one.home, "ps", "-v")
+	ps.Env = append(ps.Env, "INGOT_HOST="+s.addr)
+	if out, err := ps.CombinedOutput(); err != nil || !strings.Contains(string(out), "; sent ") {
+		t.Errorf("ps -v: %s, %v", out, err)
+	}
+	sent := regexp.MustCompile(`ingot_ring_bytes_total\{model="demo:latest",way="(?:sent|received)"\} [1-9]`)
+	metrics, err := http.Get("http://" + s.addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(metrics.Body)
+	metrics.Body.Close()
+	if err != nil || len(sent.FindAll(page, -1)) != 2 {
+		t.Errorf("/metrics has not the traffic of the ring: %v", err)
 	}
 
 	// Stopped: the connection stays open and silent.

@@ -19,6 +19,13 @@ type Usage struct {
 	Prefix     *prefix.Stats     `json:"prefix,omitempty"`
 	Disk       *prefix.DiskStats `json:"disk,omitempty"`
 	Ranks      []RankUsage       `json:"ranks,omitempty"` // that divide the model, if several do
+	Ring       *RingUsage        `json:"ring,omitempty"`  // if the ranks are workers
+}
+
+// RingUsage is what rank 0 has exchanged with its neighbours in the ring of the engine, in bytes.
+type RingUsage struct {
+	Sent     int64 `json:"sent"`
+	Received int64 `json:"received"`
 }
 
 // RankUsage is what a rank has of a model that is divided over several.

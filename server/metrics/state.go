@@ -190,6 +190,13 @@ var usageMetrics = []usageMetric{
 				add(r.Commands, "rank", strconv.Itoa(r.Rank))
 			}
 		}},
+	{"ingot_ring_bytes_total", counterKind, "Bytes that rank 0 has sent to other ranks and received from them.",
+		func(u *runtime.Usage, add addValue) {
+			if u.Ring != nil {
+				add(u.Ring.Sent, "way", "sent")
+				add(u.Ring.Received, "way", "received")
+			}
+		}},
 	{"ingot_cache_disk_bytes", gaugeKind, "Size of the prefix cache on disk.", func(u *runtime.Usage, add addValue) {
 		if u.Disk != nil {
 			add(u.Disk.Bytes)
