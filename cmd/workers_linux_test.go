@@ -185,6 +185,7 @@ func socketEnd(t *testing.T, text string) (net.IP, int) {
 // A server and a worker compute what one machine does. A worker that is killed or stopped ends the requests with an
 // error, and the group forms again when it is back.
 func TestWorkers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	token := tokenFile(t, strings.Repeat("token", 8))
 	one := startServer(t, nil)
 	want := one.text(t, workersPrompt)
@@ -301,6 +302,7 @@ func namespace(t *testing.T, n int) (name, here, there, device string) {
 // A worker behind a link of its own: the text is that of one machine, and nothing is reachable but the worker's port. A
 // link that goes down ends the requests, and the group forms again.
 func TestWorkersInNamespaces(t *testing.T) {
+	t.Parallel()
 	needEngine(t)
 	name, _, there, device := namespace(t, 1)
 	shape := exec.Command("tc", "qdisc", "add", "dev", device, "root", "netem", "delay", "1ms", "rate", "1gbit")
