@@ -17,7 +17,7 @@ func TestLocks(t *testing.T) {
 	}{
 		CPU:    {"mlx-cpu", []string{"linux/amd64", "linux/arm64"}, 1, 2},
 		CUDA12: {"mlx-cuda-12", []string{"linux/amd64", "linux/arm64"}, 10, 2},
-		CUDA13: {"mlx-cuda-13", []string{"linux/amd64", "linux/arm64"}, 10, 2},
+		CUDA13: {"mlx-cuda-13", []string{"linux/amd64", "linux/arm64"}, 11, 2},
 		Metal:  {"mlx-metal", []string{"darwin/arm64"}, 1, 3},
 	} {
 		l, err := lockOf(flavour)
