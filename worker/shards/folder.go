@@ -63,7 +63,7 @@ func Has(s *store.Store, image digest.Digest) (manifest.Image, bool) {
 }
 
 // Prepare returns a rank's part of an image. What the store lacks of it is fetched. progress is called with the number
-// of bytes that were fetched and of those that will have been; it may be nil.
+// of bytes that were fetched and of those that will have been, by one goroutine at a time; it may be nil.
 func (f *Folder) Prepare(
 	ctx context.Context, image digest.Digest, rank, size int, from *Source, progress func(done, total int64),
 ) (Shard, error) {
@@ -86,13 +86,14 @@ func (f *Folder) Prepare(
 // preparation is one call of Prepare.
 type preparation struct {
 	*Folder
-	ctx         context.Context
-	from        *Source
-	progress    func(done, total int64)
-	rank, size  int
-	done, total atomic.Int64
-	mu          sync.Mutex // of todo
-	todo        []func() error
+	ctx        context.Context
+	from       *Source
+	progress   func(done, total int64)
+	rank, size int
+	done       int64 // bytes fetched
+	total      atomic.Int64
+	mu         sync.Mutex // of todo and done
+	todo       []func() error
 }
 
 func (p *preparation) run(image digest.Digest) (Shard, error) {
@@ -135,7 +136,7 @@ func (p *preparation) run(image digest.Digest) (Shard, error) {
 	if err := p.fetch(); err != nil {
 		return Shard{}, err
 	}
-	return Shard{p.parts, img, p.done.Load()}, nil
+	return Shard{p.parts, img, p.done}, nil
 }
 
 // image returns the image, after its manifest and its config have been fetched.
@@ -212,9 +213,11 @@ func (p *preparation) later(bytes int64, fetch func() error) {
 }
 
 func (p *preparation) report(n int64) {
-	done := p.done.Add(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
 	if p.progress != nil {
-		p.progress(done, p.total.Load())
+		p.progress(p.done, p.total.Load())
 	}
 }
 
