@@ -106,11 +106,11 @@ func load(e *engine.Engine) error {
 // setDefaults sets MLX's environment variables that the user has not set. MLX reads each when it first needs it.
 func setDefaults(e *engine.Engine) error {
 	for name, value := range map[string]string{
-		// By default, GPUs multiply float32 matrices in TF32, whose products have the precision of float16:
+		// By default, GPUs multiply float32 matrices in TF32, which rounds them to 10 bits of mantissa:
 		// https://ml-explore.github.io/mlx/build/html/usage/precision.html. We promise float32.
 		"MLX_ENABLE_TF32": "0",
-		// CUDA kernels that are compiled at run time. MLX's default is a folder that all users share, of which any of
-		// them could make another's code.
+		// CUDA kernels that are compiled at run time. MLX's default is a folder in /tmp that all users share, where one
+		// could plant code that another runs.
 		"MLX_PTX_CACHE_DIR": e.Kernels,
 	} {
 		if _, set := os.LookupEnv(name); set || value == "" {

@@ -243,7 +243,7 @@ func (s *server) prepare(g *group, c *tunnel.Conn) (shards.Shard, error) {
 	return s.Folder.Prepare(g.ctx, g.Image, g.Rank, g.Size, source, func(done, total int64) {
 		mu.Lock()
 		defer mu.Unlock()
-		now.Fetched, now.Total = max(now.Fetched, done), total
+		now.Fetched, now.Total = done, total
 	})
 }
 

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
@@ -66,12 +64,10 @@ type frame struct {
 func receive(ctx context.Context, l *link, to chan<- frame) error {
 	for {
 		kind, content, err := l.read()
-		var timeout net.Error
+		if gone := l.gone("rank 0", err); gone != nil {
+			return gone
+		}
 		switch {
-		case errors.As(err, &timeout) && timeout.Timeout():
-			return fmt.Errorf("rank 0 has not answered for %v", l.silence)
-		case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-			return errors.New("rank 0 has ended")
 		case err != nil:
 			return fmt.Errorf("the connection to rank 0 failed: %w", err)
 		case kind == frameEnd:

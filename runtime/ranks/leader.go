@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/mlx"
@@ -109,12 +107,8 @@ func (l *Leader) read(f *follower) {
 
 // lost ends the group because the connection to a follower failed.
 func (l *Leader) lost(f *follower, err error) {
-	var timeout net.Error
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
-		err = fmt.Errorf("it has not answered for %v", f.link.silence)
-	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		err = errors.New("it has ended")
+	if gone := f.link.gone("it", err); gone != nil {
+		err = gone
 	}
 	l.End(fmt.Errorf("lost rank %d: %w", f.rank, err))
 }

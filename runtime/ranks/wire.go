@@ -3,11 +3,13 @@ package ranks
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/limits"
@@ -152,4 +154,17 @@ func readFrame(r io.Reader) (kind byte, content []byte, err error) {
 		left -= len(content) - at
 	}
 	return head[4], content, nil
+}
+
+// gone returns what err, a failure to read or write, says of the peer at the other end: it is silent or has ended. It
+// returns nil for other failures.
+func (l *link) gone(peer string, err error) error {
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("%s has not answered for %v", peer, l.silence)
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("%s has ended", peer)
+	}
+	return nil
 }
