@@ -76,6 +76,7 @@ type Kind struct {
 	rate   int  // positions of an entry
 	bits   int  // of keys and values; 0: unquantized
 	exact  bool // never quantized
+	other  elsewhere
 }
 
 type form uint8
@@ -138,6 +139,9 @@ func (k Kind) entries(n int) int { return n / k.Rate() }
 
 // new returns the empty state, or nil for None.
 func (k Kind) new() Layer {
+	if k.isElsewhere() {
+		return &Elsewhere{of: k}
+	}
 	switch k.form {
 	case full:
 		return &KV{stored: stored{bits: k.bits, exact: k.exact}}

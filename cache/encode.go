@@ -75,8 +75,9 @@ func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
 		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	isEmpty := kind.Whole() && e.From >= 0 && kind.entries(e.From) == kind.entries(e.To)
-	if (Kind{e.Form, e.Window, e.Rate, e.Bits, e.Exact}) != kind || e.From < 0 || e.To <= e.From ||
-		isEmpty != (len(e.Arrays) == 0) || len(e.Arrays) > maxEncodedArrays {
+	stored := Kind{form: e.Form, window: e.Window, rate: e.Rate, bits: e.Bits, exact: e.Exact}
+	if stored != kind || e.From < 0 || e.To <= e.From || isEmpty != (len(e.Arrays) == 0) ||
+		len(e.Arrays) > maxEncodedArrays {
 		return nil, fmt.Errorf("%w: of another kind of layer", ErrEncoding)
 	}
 	s := &Snapshot{kind: kind, from: e.From, to: e.To}

@@ -22,6 +22,10 @@ func (s *Sequence) Shape() Shape {
 		if l == nil {
 			continue
 		}
+		if c, ok := l.(*Elsewhere); ok {
+			shape.add(c.of)
+			continue
+		}
 		var n int64
 		for _, a := range l.State() {
 			n += int64(a.Bytes())
@@ -38,6 +42,20 @@ func (s *Sequence) Shape() Shape {
 		}
 	}
 	return shape
+}
+
+// add adds a layer that another rank has.
+func (s *Shape) add(k Kind) {
+	switch k.form {
+	case full:
+		s.position += k.bytes()
+	case rotating:
+		add(&s.rings, k.window, k.bytes())
+	case compressed:
+		add(&s.sparse, k.rate, k.bytes())
+	default:
+		s.fixed += k.bytes()
+	}
 }
 
 // Plus returns the shape of two sequences that see the same tokens.

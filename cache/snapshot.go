@@ -11,7 +11,8 @@ import (
 type Snapshot struct {
 	kind     Kind
 	from, to int
-	// arrays are keys and values, or conv and delta of a Recurrent layer. A Compressed layer without entries has none.
+	// arrays are keys and values, or conv and delta of a Recurrent layer. A Compressed layer without entries has none, nor
+	// has a layer on another rank.
 	arrays []*mlx.Array
 	closed bool
 }
@@ -40,9 +41,9 @@ func (s *Snapshot) From() int { return s.from }
 // To returns the layer's offset at the time of the copy.
 func (s *Snapshot) To() int { return s.to }
 
-// Size returns the bytes that the snapshot keeps in memory.
+// Size returns the bytes that the snapshot keeps in memory, here or on another rank.
 func (s *Snapshot) Size() int64 {
-	var n int64
+	n := s.elsewhere()
 	for _, a := range s.arrays {
 		n += int64(a.Bytes())
 	}
@@ -86,7 +87,7 @@ func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 	s.check("Split")
 	begin, end := s.kind.entries(s.from), s.kind.entries(s.to)
 	n := s.kind.entries(at) - begin
-	if begin == end {
+	if begin == end || s.kind.isElsewhere() {
 		s.Close()
 		return &Snapshot{kind: s.kind, from: s.from, to: at}, &Snapshot{kind: s.kind, from: at, to: s.to}
 	}

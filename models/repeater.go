@@ -38,8 +38,52 @@ type partKey struct {
 // NewRepeater returns a Repeater. It holds nothing that must be freed except by Forget.
 func NewRepeater(t *mlx.Thread, m Model) *Repeater { return &Repeater{thread: t, model: m} }
 
-// Forward returns the model's Forward of a batch of the parts.
+// Staged is a Model of which this rank may have only some layers.
+type Staged interface {
+	Model
+	// Stage returns the rank's place in the pipeline; nil if it has all layers.
+	Stage() *nn.Stage
+	// Finish returns on rank 0 what Forward returns without a pipeline, for so many rows whose output is wanted. Forward
+	// returns what a rank has sent, and must be computed before.
+	Finish(rows int) *mlx.Array
+}
+
+// Forward returns the model's Forward of a batch of the parts. In a pipeline it evaluates that, and returns the hidden
+// states on rank 0 only.
 func (r *Repeater) Forward(parts ...nn.Part) *mlx.Array {
+	out := r.forward(parts)
+	m, staged := r.model.(Staged)
+	if !staged || m.Stage() == nil {
+		return out
+	}
+	mlx.Eval(out)
+	if !m.Stage().IsFirst() {
+		return out
+	}
+	return m.Finish(Wanted(parts))
+}
+
+// ForwardUnread is a forward pass whose output nobody reads, such as that of a prompt's first rows. In a pipeline no
+// rank waits for those after it.
+func (r *Repeater) ForwardUnread(parts ...nn.Part) *mlx.Array {
+	r.Forget()
+	r.parts = nil
+	b := nn.NewBatch(r.thread, parts...)
+	b.Unread = true
+	return r.model.Forward(b)
+}
+
+// Wanted returns the number of rows whose output is wanted of a batch of the parts.
+func Wanted(parts []nn.Part) (n int) {
+	for _, p := range parts {
+		if n++; p.All {
+			n += len(p.Tokens) - 1
+		}
+	}
+	return n
+}
+
+func (r *Repeater) forward(parts []nn.Part) *mlx.Array {
 	keys := keysOf(parts)
 	same := keys != nil && slices.Equal(keys, r.parts)
 	if same && r.tape != nil && r.tapeApplies(parts) {

@@ -23,6 +23,10 @@ type Options struct {
 	// a step are chosen so that 99 % of the gaps are shorter. 0: 150 ms.
 	MaxGap time.Duration
 
+	// Stages are the numbers of layers that the ranks of a pipeline have, by rank; nil: ranks divide tensors, or there is
+	// one rank.
+	Stages []int
+
 	Loaded func(part float64) // reports the progress of loading, 0 to 1; may be nil
 	Phase  func(name string)  // called when a phase of loading begins, in order; may be nil
 }

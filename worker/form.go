@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/worker/shards"
 	"github.com/ingotml/ingot/worker/tunnel"
 	"github.com/opencontainers/go-digest"
@@ -24,6 +25,7 @@ type FormOptions struct {
 	Store   *store.Store
 	Name    string // of the model, for messages
 	Image   digest.Digest
+	Stages  shard.Stages            // layers of the ranks of a pipeline; nil: they have parts of tensors
 	Fetched func(done, total int64) // progress of all workers; may be nil
 	Log     func(format string, args ...any)
 }
@@ -139,7 +141,7 @@ func (f *forming) each(ctx context.Context, do func(context.Context, *member) er
 
 // dial connects to a worker.
 func (f *forming) dial(ctx context.Context, m *member) (err error) {
-	d := rankDetail{Group: f.name, Rank: m.rank, Size: f.size, Name: f.Name, Image: f.Image}
+	d := rankDetail{Group: f.name, Rank: m.rank, Size: f.size, Name: f.Name, Image: f.Image, Stages: f.Stages}
 	if m.rank < len(f.members) {
 		d.Next = f.members[m.rank].address
 	}

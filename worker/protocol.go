@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/models/shard"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -29,6 +30,8 @@ type rankDetail struct {
 	Next  string        `json:"next,omitempty"` // address of the next rank's worker; empty: the next rank is 0
 	Name  string        `json:"name"`           // of the model, for messages
 	Image digest.Digest `json:"image"`
+	// Stages are the layers of the ranks of a pipeline; nil: the ranks have parts of tensors.
+	Stages shard.Stages `json:"stages,omitempty"`
 }
 
 var groupName = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -43,6 +46,8 @@ func (d rankDetail) check() error {
 		return errors.New("the ring of the group is not closed")
 	case !manifest.ValidDigest(d.Image):
 		return errors.New("the model's digest is invalid")
+	case d.Stages != nil && len(d.Stages) != d.Size:
+		return fmt.Errorf("layers for %d ranks of %d", len(d.Stages), d.Size)
 	}
 	return nil
 }

@@ -240,7 +240,8 @@ func (s *server) prepare(g *group, c *tunnel.Conn) (shards.Shard, error) {
 		}
 	})
 	defer source.Close()
-	return s.Folder.Prepare(g.ctx, g.Image, g.Rank, g.Size, source, func(done, total int64) {
+	at := shards.Place{Rank: g.Rank, Size: g.Size, Stages: g.Stages}
+	return s.Folder.Prepare(g.ctx, g.Image, at, source, func(done, total int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		now.Fetched, now.Total = done, total

@@ -20,6 +20,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/models/modeltest"
+	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 	"github.com/ingotml/ingot/worker/shards"
 	"github.com/ingotml/ingot/worker/tunnel"
@@ -335,6 +336,7 @@ func TestRefusedRanks(t *testing.T) {
 		{purposeRank, change(func(d *rankDetail) { d.Size, d.Next = limits.Ranks+1, "a:1" }), "at most"},
 		{purposeRank, change(func(d *rankDetail) { d.Next = "a:1" }), "the ring of the group is not closed"},
 		{purposeRank, change(func(d *rankDetail) { d.Image = "sha256:x" }), "digest is invalid"},
+		{purposeRank, change(func(d *rankDetail) { d.Stages = shard.Stages{1, 2, 3} }), "layers for 3 ranks of 2"},
 		{purposeRank, json.RawMessage(`{"rank":"one"}`), "the detail of a rank"},
 		{purposeRing, detail(groupDetail{good.Group}), "there is no such group"},
 		{purposeStore, json.RawMessage(`7`), `the detail of "store"`},

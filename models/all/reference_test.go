@@ -1,6 +1,7 @@
 package all
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/ingotml/ingot/limits/runtest"
@@ -48,7 +49,23 @@ func TestReference(t *testing.T) {
 // TestRanks divides the models over ranks, which are threads of this process.
 func TestRanks(t *testing.T) {
 	for _, name := range models.Types() {
-		t.Run(name, func(t *testing.T) { modeltest.EveryRanks(t, limits[name], name) })
+		t.Run(name, func(t *testing.T) { modeltest.EveryRanks(t, limits[name], name, false) })
+	}
+}
+
+// staged are the types that pass more than a residual stream from layer to layer, or whose layers read what others
+// store, and one that does neither.
+var staged = []string{"deepseek_v4", "gemma3n", "gemma4", "glm_moe_dsa", "llama", "longcat_flash", "qwen4_exp", "rwkv7",
+	"zamba2"}
+
+// TestStages divides the layers of the models over ranks, which are threads of this process. In the short run these are
+// a few types.
+func TestStages(t *testing.T) {
+	for _, name := range models.Types() {
+		if !runtest.Long() && !slices.Contains(staged, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) { modeltest.EveryRanks(t, limits[name], name, true) })
 	}
 }
 

@@ -24,6 +24,7 @@ type Model struct {
 	spread      *mlx.Array // float32 [n, 1]: ones, by which each stream begins as the embedding
 	layers      []layer
 	head        *collapse
+	hidden      int
 }
 
 // layer is a decoder layer.
@@ -43,6 +44,7 @@ func build(t *mlx.Thread, c *arch.DeepseekV4, w *nn.Weights) *Model {
 		Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())}),
 		spread:  w.Constant(mlx.Ones(t, mlx.Float32, c.Streams.Count, 1)),
 		head:    newCollapse(w, c.Prefix+"hc_head.hc_", c),
+		hidden:  c.Hidden,
 	}
 	plain, compress := newRopes(t, w, c.Rope, c.RopeDim), newRopes(t, w, c.CompressRope, c.RopeDim)
 	for i := range c.Layers {
@@ -64,15 +66,25 @@ func build(t *mlx.Thread, c *arch.DeepseekV4, w *nn.Weights) *Model {
 
 // Forward implements [models.Model].
 func (m *Model) Forward(b *nn.Batch) *mlx.Array {
-	x := b.Embedded(m.Embed(b.Tokens))
-	h := mlx.MixRows(mlx.ExpandDims(x, 1), m.spread, nil, nil)
-	for i := range m.layers {
+	h := m.Stage().Enter(b, func() *mlx.Array {
+		return mlx.MixRows(mlx.ExpandDims(b.Embedded(m.Embed(b.Tokens)), 1), m.spread, nil, nil)
+	}, m.spread.Dim(0), m.hidden)
+	first, end := m.Stage().Own(len(m.layers))
+	for i := first; i < end; i++ {
 		if i == len(m.layers)-1 {
 			b = b.Ending()
 		}
 		h = m.layers[i].apply(b, h)
 	}
+	if m.Stage() != nil {
+		return m.Stage().Leave(b, h)
+	}
 	return m.Norm.Apply(m.head.apply(h))
+}
+
+// Finish implements [models.Staged].
+func (m *Model) Finish(rows int) *mlx.Array {
+	return m.Norm.Apply(m.head.apply(m.Stage().Returned(rows, m.spread.Dim(0), m.hidden)))
 }
 
 // apply returns the streams [A, n, hidden] after the layer, of the rows that b.Asked selects.

@@ -24,6 +24,8 @@ type model struct {
 	perLayer *gemma4.PerLayer
 	layers   []layer
 	storing  int // the last layer that stores keys and values
+	versions int
+	hidden   int
 }
 
 type layer struct {
@@ -48,6 +50,8 @@ func build(t *mlx.Thread, c *arch.Gemma3n, w *nn.Weights) *model {
 		}),
 		streams:  newStreams(t, w, c),
 		perLayer: gemma4.NewPerLayer(w, &c.Gemma4),
+		versions: c.Streams,
+		hidden:   c.Hidden,
 	}
 	full, sliding := nn.NewRope(t, w, c.Rope, c.HeadDim), nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
 	for i, l := range c.Layer {
@@ -77,10 +81,19 @@ func build(t *mlx.Thread, c *arch.Gemma3n, w *nn.Weights) *model {
 
 // Forward implements models.Model. After the last layer that stores keys and values, it processes only the wanted rows.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
-	h := m.Embed(b.Tokens)
-	vectors := m.perLayer.Vectors(h, b.Tokens)
-	x := m.streams.begin(h)
-	for i := range m.layers {
+	s, all, width := m.Stage(), b, m.versions*m.hidden
+	var h, vectors *mlx.Array
+	x := s.Enter(b, func() *mlx.Array {
+		h = m.Embed(b.Tokens)
+		vectors = m.perLayer.Vectors(h, b.Tokens)
+		return m.streams.begin(h)
+	}, width+m.perLayer.Width())
+	if !s.IsFirst() {
+		x, vectors = m.perLayer.Cut(x, width)
+		x = mlx.Reshape(x, -1, m.versions, m.hidden)
+	}
+	first, end := s.Own(len(m.layers))
+	for i := first; i < end; i++ {
 		l := &m.layers[i]
 		if i == m.storing {
 			b = b.Ending()
@@ -95,7 +108,15 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 		h = l.network(l.altup.active(predicted), normed, y)
 		x = l.altup.correct(predicted, h, func(active *mlx.Array) *mlx.Array { return l.gate.Apply(active, vectors) })
 	}
+	if s != nil {
+		return s.Leave(all, m.perLayer.After(end-first, mlx.Reshape(x, -1, width), vectors))
+	}
 	return m.Norm.Apply(m.streams.end(x))
+}
+
+// Finish implements models.Staged.
+func (m *model) Finish(rows int) *mlx.Array {
+	return m.Norm.Apply(m.streams.end(m.Stage().Returned(rows, m.versions, m.hidden)))
 }
 
 // network returns the layer's output for its input h, the normalized input, and the attention y of that.

@@ -23,6 +23,7 @@ type model struct {
 	perLayer *PerLayer // nil if the variant has none
 	layers   []layer
 	storing  int // the last layer that stores keys and values
+	hidden   int
 }
 
 type layer struct {
@@ -46,6 +47,7 @@ func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
 			LogitCap:       c.LogitCap,
 		}),
 		perLayer: NewPerLayer(w, c),
+		hidden:   c.Hidden,
 	}
 	full := nn.NewRope(t, w, c.Rope, c.Layer[c.Layers-1].HeadDim) // the last layer is always a full one
 	sliding := nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
@@ -71,9 +73,18 @@ func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
 
 // Forward implements models.Model. After the last layer that stores keys and values, it processes only the wanted rows.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
-	h := m.Embed(b.Tokens)
-	vectors := m.perLayer.Vectors(h, b.Tokens)
-	for i := range m.layers {
+	s, all := m.Stage(), b
+	var vectors *mlx.Array
+	h := s.Enter(b, func() *mlx.Array {
+		h := m.Embed(b.Tokens)
+		vectors = m.perLayer.Vectors(h, b.Tokens)
+		return h
+	}, m.hidden+m.perLayer.Width())
+	if !s.IsFirst() {
+		h, vectors = m.perLayer.Cut(h, m.hidden)
+	}
+	first, end := s.Own(len(m.layers))
+	for i := first; i < end; i++ {
 		l := &m.layers[i]
 		if i == m.storing {
 			b = b.Ending()
@@ -91,6 +102,9 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 			h = mlx.Add(h, l.gate.Apply(h, vectors))
 		}
 		h = mlx.Multiply(h, l.scalar)
+	}
+	if s != nil {
+		return s.Leave(all, m.perLayer.After(end-first, h, vectors))
 	}
 	return m.Norm.Apply(h)
 }

@@ -40,6 +40,64 @@ func Ranks(t *testing.T, limits Limits, name string, sizes ...int) {
 	}
 }
 
+// Stages checks that ranks of a pipeline that have different layers of a checkpoint compute the bits of one rank. In a
+// long run it also uses packed weights, the types of the checkpoint, and every number of ranks.
+func Stages(t *testing.T, name string) {
+	t.Helper()
+	c := Load(t, name)
+	all := []precision{{dtype: mlx.Float32}}
+	if runtest.Long() {
+		all = append(all, precision{format: quantize.Int4.WithGroup(32), dtype: mlx.Float32}, precision{})
+	}
+	for _, p := range all {
+		one, _ := c.load(t, p)
+		var want []float32
+		mlxtest.Do(t, func(e *mlx.Thread) { want = c.rankSteps(e, one) })
+		layers := int(c.config.Facts().Layers)
+		for size := layers; size > 1; size-- {
+			stages, err := shard.Spread(c.config, slices.Repeat([]float64{1}, layers), 0, slices.Repeat([]float64{1}, size))
+			if err != nil {
+				continue // layers that cannot be separated
+			}
+			t.Run(fmt.Sprint(p.format, " ", stages), func(t *testing.T) { c.checkStages(t, p, stages, want) })
+			if !runtest.Long() {
+				break
+			}
+		}
+	}
+}
+
+func (c *Checkpoint) checkStages(t *testing.T, p precision, stages shard.Stages, want []float32) {
+	t.Helper()
+	var logits []float32
+	mlxtest.Ranks(t, len(stages), func(e *mlx.Thread, ranks *mlx.Group) error {
+		parts, err := shard.Divide(c.config, stages, ranks.Rank(), len(stages))
+		if err != nil {
+			return err
+		}
+		held, err := holdParts(e, c.config, c.tensors, p, parts)
+		weights := held.weights.Staged(ranks, stages, shard.Absent(parts))
+		defer weights.Free()
+		if err != nil {
+			return err
+		}
+		m, err := models.Build(e, c.config, weights)
+		if err != nil {
+			return err
+		}
+		if ranks.Rank() > 0 {
+			c.eachStep(e, m, func(out *mlx.Array, _ int) { mlx.Eval(out) })
+		} else {
+			logits = c.rankSteps(e, m)
+		}
+		mlx.Eval(ranks.AllSum(mlx.Zeros(e, mlx.Float32, 1))) // nobody leaves before
+		return nil
+	})
+	if !slices.Equal(logits, want) {
+		t.Errorf("the logits of ranks with %v layers differ from those of one rank", stages)
+	}
+}
+
 func (c *Checkpoint) checkRanks(t *testing.T, p precision, size int, want []float32) {
 	t.Helper()
 	logits := make([][]float32, size)
@@ -82,6 +140,12 @@ func (c *Checkpoint) checkRanks(t *testing.T, p precision, size int, want []floa
 // rankSteps returns the logits of all tokens: the first half in chunks of 7, next to another sequence, the others one
 // by one, replayed where they can be.
 func (c *Checkpoint) rankSteps(e *mlx.Thread, m models.Model) (logits []float32) {
+	c.eachStep(e, m, func(out *mlx.Array, n int) { logits = append(logits, m.Head(out).Float32s()[:n*c.Vocab]...) })
+	return logits
+}
+
+// eachStep calls do with the output of each step, and the number of its rows that count.
+func (c *Checkpoint) eachStep(e *mlx.Thread, m models.Model, do func(out *mlx.Array, n int)) {
 	seq, other := cache.NewSequence(m.Layers()), cache.NewSequence(m.Layers())
 	defer seq.Free()
 	defer other.Free()
@@ -96,17 +160,15 @@ func (c *Checkpoint) rankSteps(e *mlx.Thread, m models.Model) (logits []float32)
 			parts = []nn.Part{{Seq: other, Tokens: c.Tokens[at : at+1], All: true}}
 		}
 		parts = slices.Insert(parts, 0, nn.Part{Seq: seq, Tokens: c.Tokens[at : at+n], All: true})
-		e.Scope(func() {
-			logits = append(logits, m.Head(r.Forward(parts...)).Float32s()[:n*c.Vocab]...)
-		})
+		e.Scope(func() { do(r.Forward(parts...), n) })
 		at += n
 	}
-	return logits
 }
 
 // EveryRanks checks the checkpoints of a model type with 2 and 4 ranks: the first one, in the long form all. A type
 // that does not divide must say so.
-func EveryRanks(t *testing.T, limits Limits, modelType string) {
+// With stages, ranks have different layers.
+func EveryRanks(t *testing.T, limits Limits, modelType string, stages bool) {
 	t.Helper()
 	entries, err := os.ReadDir(Dir(""))
 	if err != nil {
@@ -119,6 +181,10 @@ func EveryRanks(t *testing.T, limits Limits, modelType string) {
 		}
 		first = false
 		t.Run(e.Name(), func(t *testing.T) {
+			if stages {
+				Stages(t, e.Name())
+				return
+			}
 			config, _ := read(t, e.Name())
 			if _, err := shard.Parts(config.Table(), 0, 2); err != nil {
 				if !errors.Is(err, shard.ErrRanks) || !strings.Contains(err.Error(), modelType) {

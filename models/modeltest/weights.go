@@ -273,7 +273,8 @@ func holdParts(e *mlx.Thread, config arch.Model, tensors []tensor, p precision, 
 	count := map[mlx.DType]int{}
 	for _, x := range tensors {
 		var part *shard.Part
-		if own, divided := parts[x.name]; divided {
+		own, divided := parts[x.name]
+		if divided && !own.Absent {
 			part = &own
 		}
 		var made *nn.Tensor
@@ -281,11 +282,14 @@ func holdParts(e *mlx.Thread, config arch.Model, tensors []tensor, p precision, 
 			err = fmt.Errorf("tensor %s: %w", x.name, err)
 			break
 		}
-		all[x.name] = made
-		mlx.Keep(made.Array)
+		if !own.Absent {
+			all[x.name] = made
+			mlx.Keep(made.Array)
+		}
 		if made.Packed != nil {
-			mlx.Keep(made.Packed.Scales, made.Packed.Biases)
-			h.packed++
+			if h.packed++; !own.Absent {
+				mlx.Keep(made.Packed.Scales, made.Packed.Biases)
+			}
 		} else {
 			count[made.Array.DType()]++
 		}

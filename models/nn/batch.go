@@ -39,6 +39,7 @@ type Batch struct {
 	Grid    *mlx.Array // int32 [3, T]: positions in time, height and width; nil means Positions for all three
 	Vectors []Vectors  // embeddings that replace looked-up ones; ascending and disjoint
 
+	Unread     bool   // nobody reads the output: the last rank of a pipeline does not send it
 	queryBatch *Batch // the batch of the wanted rows; see Ending
 
 	// Longest is the largest sequence length for which the graph of this batch also holds at other positions. 0 means

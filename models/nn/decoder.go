@@ -16,7 +16,9 @@ type Decoder struct {
 	Norm   *Norm // before the head
 
 	options DecoderOptions
+	width   int
 	kinds   []cache.Kind
+	stage   *Stage // nil if this rank has all layers
 	embed   *Embedding
 	head    *Linear     // nil if embeddings are tied
 	vocab   *vocabulary // nil if this rank computes all logits
@@ -39,7 +41,9 @@ func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOp
 	d := &Decoder{
 		Norm:    o.Norm,
 		options: o,
-		kinds:   Kinds(states),
+		width:   c.Hidden,
+		kinds:   w.stage.kinds(states),
+		stage:   w.stage,
 		embed:   NewEmbedding(w, c.Embedding(), c.Vocab, c.Hidden),
 	}
 	if o.EmbeddingScale != 0 {
@@ -83,19 +87,32 @@ func (d *Decoder) Layers() []cache.Kind { return d.kinds }
 // Embed returns the embedding vectors [T, hidden] of tokens [T].
 func (d *Decoder) Embed(tokens *mlx.Array) *mlx.Array { return d.embed.Lookup(tokens) }
 
-// Forward returns the normalized final hidden states of the wanted rows, and advances the caches by all rows.
+// Stage returns the rank's place in a pipeline; nil if there is none.
+func (d *Decoder) Stage() *Stage { return d.stage }
+
+// Forward returns the normalized final hidden states of the wanted rows, and advances the caches by all rows. In a
+// pipeline it ends with the rows that this rank sends, and on rank 0 [Decoder.Finish] returns the hidden states.
 func (d *Decoder) Forward(b *Batch) *mlx.Array {
-	h := d.options.EmbeddingNorm.Apply(d.options.Positions.Add(b, b.Embedded(d.Embed(b.Tokens))))
+	h := d.stage.Enter(b, func() *mlx.Array {
+		return d.options.EmbeddingNorm.Apply(d.options.Positions.Add(b, b.Embedded(d.Embed(b.Tokens))))
+	}, d.width)
 	var y *mlx.Array // the previous block's output, not yet added to h
-	for i := range d.Blocks {
+	first, end := d.stage.Own(len(d.Blocks))
+	for i := first; i < end; i++ {
 		if i == len(d.Blocks)-1 {
 			b = b.Ending()
 		}
 		h, y = d.Blocks[i].Apply(b, h, y)
 	}
+	if d.stage != nil {
+		return d.stage.Leave(b, mlx.Add(h, y))
+	}
 	_, x := d.Norm.AddApply(h, y)
 	return x
 }
+
+// Finish returns on rank 0 of a pipeline the normalized final hidden states of the wanted rows, after Forward.
+func (d *Decoder) Finish(rows int) *mlx.Array { return d.Norm.Apply(d.stage.Returned(rows, d.width)) }
 
 // Head returns the logits [W, vocab] of hidden states.
 func (d *Decoder) Head(hidden *mlx.Array) *mlx.Array {

@@ -70,6 +70,8 @@ type Weights struct {
 
 	observer Observer   // of the inputs of linear layers; nil means none
 	ranks    *mlx.Group // that have parts of the tensors; nil means that these are whole
+	stage    *Stage     // of a pipeline; nil means that the model has all layers
+	absent   map[string]bool
 
 	tensors map[string]*Tensor
 	owned   []*mlx.Array
@@ -151,11 +153,13 @@ func (w *Weights) Table(name string, width int) *mlx.Array {
 }
 
 // Matrix returns a tensor that may be packed. It must exist with the given shape, or be a rank's part of one. Matrix
-// returns nil after an error.
+// returns nil after an error, and for a tensor that another rank of a pipeline has.
 func (w *Weights) Matrix(name string, shape ...int) *Tensor {
 	t, ok := w.tensors[name]
 	w.taken[name] = true
 	switch {
+	case w.absent[name]:
+		return nil
 	case !ok:
 		w.fail("tensor %s is missing", name)
 		return nil

@@ -21,6 +21,7 @@ type Model struct {
 	*nn.Decoder // its ends
 	layers      []layer
 	streams     int
+	hidden      int
 	last        *reader
 }
 
@@ -39,6 +40,7 @@ func build(t *mlx.Thread, c *arch.Qwen4Exp, w *nn.Weights) *Model {
 	m := &Model{
 		Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{}),
 		streams: c.Streams,
+		hidden:  c.Hidden,
 		last:    newReader(w, c.Prefix+"hyper_connection_mixer", c, false),
 	}
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
@@ -66,15 +68,27 @@ func build(t *mlx.Thread, c *arch.Qwen4Exp, w *nn.Weights) *Model {
 
 // Forward implements [models.Model].
 func (m *Model) Forward(b *nn.Batch) *mlx.Array {
-	x := b.Embedded(m.Embed(b.Tokens))
-	h := mlx.BroadcastTo(mlx.ExpandDims(x, 1), x.Dim(0), m.streams, x.Dim(1))
-	for i := range m.layers {
+	h := m.Stage().Enter(b, func() *mlx.Array {
+		x := b.Embedded(m.Embed(b.Tokens))
+		return mlx.BroadcastTo(mlx.ExpandDims(x, 1), x.Dim(0), m.streams, x.Dim(1))
+	}, m.streams, m.hidden)
+	first, end := m.Stage().Own(len(m.layers))
+	for i := first; i < end; i++ {
 		if i == len(m.layers)-1 {
 			b = b.Ending()
 		}
 		h = m.layers[i].apply(b, h)
 	}
+	if m.Stage() != nil {
+		return m.Stage().Leave(b, h)
+	}
 	in, _ := m.last.read(h)
+	return in
+}
+
+// Finish implements [models.Staged].
+func (m *Model) Finish(rows int) *mlx.Array {
+	in, _ := m.last.read(m.Stage().Returned(rows, m.streams, m.hidden))
 	return in
 }
 

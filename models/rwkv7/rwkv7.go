@@ -49,9 +49,16 @@ func build(t *mlx.Thread, c *arch.Rwkv7, w *nn.Weights) *model {
 
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
-	h := m.first.Apply(b.Embedded(m.Embed(b.Tokens)))
+	from, end := m.Stage().Own(len(m.layers))
+	own := m.layers[from].mixer
+	width := own.heads * own.dim
+	h := m.Stage().Enter(b, func() *mlx.Array { return m.first.Apply(b.Embedded(m.Embed(b.Tokens))) }, 2*width)
 	var first *mlx.Array // the values of the first layer
-	for i := range m.layers {
+	if from > 0 {
+		both := mlx.SplitEven(h, 2, 1)
+		h, first = both[0], mlx.Reshape(both[1], -1, own.heads, own.dim)
+	}
+	for i := from; i < end; i++ {
 		l := &m.layers[i]
 		y, values := l.mixer.apply(b, l.mixerNorm.Apply(h), first)
 		if i == 0 {
@@ -62,6 +69,12 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 			b = b.Ending()
 		}
 		h = mlx.Add(b.Asked(h), l.network.apply(b, l.networkNorm.Apply(h)))
+	}
+	if s := m.Stage(); s != nil {
+		if end < len(m.layers) {
+			h = mlx.Concatenate(1, h, mlx.Reshape(first, -1, width))
+		}
+		return s.Leave(b, h)
 	}
 	return m.Norm.Apply(h)
 }

@@ -34,6 +34,7 @@ type Part struct {
 	// Before and After are the numbers of indices at both ends of the only range that belong to other ranks. They are
 	// there because groups of quantized elements are not cut; see Cover.
 	Before, After int64
+	Absent        bool // the rank has nothing of the tensor
 }
 
 // Len returns the number of indices that the rank has.

@@ -19,6 +19,7 @@ func init() { models.Register("zamba2", build) }
 type model struct {
 	*nn.Decoder
 	layers []layer
+	hidden int
 }
 
 // layer is a scan, which reads its normalized input. The output of a transformer block is added to the input of the
@@ -35,7 +36,8 @@ const scanEps = 1e-5
 
 func build(t *mlx.Thread, c *arch.Zamba2, w *nn.Weights) *model {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := &model{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})}
+	m := &model{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())}),
+		hidden: c.Hidden}
 	var rope *nn.Rope
 	if c.Rotates {
 		rope = nn.NewRope(t, w, c.Rope, c.HeadDim)
@@ -61,14 +63,26 @@ func build(t *mlx.Thread, c *arch.Zamba2, w *nn.Weights) *model {
 
 // Forward returns the normalized final hidden states of the wanted rows, and advances the caches by all rows.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
-	embedded := b.Embedded(m.Embed(b.Tokens))
+	s := m.Stage()
+	embedded := s.Enter(b, func() *mlx.Array { return b.Embedded(m.Embed(b.Tokens)) }, 2*m.hidden)
 	h, y := embedded, (*mlx.Array)(nil)
-	for i := range m.layers {
+	if !s.IsFirst() {
+		both := mlx.SplitEven(embedded, 2, 1)
+		h, embedded = both[0], both[1]
+	}
+	first, end := s.Own(len(m.layers))
+	for i := first; i < end; i++ {
 		last := b
 		if i == len(m.layers)-1 {
 			last = b.Ending()
 		}
 		h, y = m.layers[i].apply(b, last, h, y, embedded)
+	}
+	if s != nil {
+		if h = mlx.Add(h, y); end < len(m.layers) {
+			h = mlx.Concatenate(1, h, embedded)
+		}
+		return s.Leave(b, h)
 	}
 	_, x := m.Norm.AddApply(h, y)
 	return x

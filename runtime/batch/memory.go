@@ -54,7 +54,7 @@ func assignMemory(m *load.Model, l *ranks.Leader, o runtime.Options) (memory, *p
 	}
 	var size int64
 	working := workingSet(m.Processor.Config.Facts(), m.Widest, mem.rows, mostSequences(o))
-	of := l.Memory(ranks.Measure(m.Thread, m.Weights.Bytes()))
+	of := l.Memory(ranks.Measure(m.Thread, m.Weights.Bytes()), m.Stages.StateShares(m.Processor.Config))
 	mem.perRequest, size = divideMemory(o, of, working)
 	if l != nil && o.Memory > 0 { // it was chosen for this machine; others may have less
 		o.Memory = 0

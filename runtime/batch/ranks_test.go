@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
 	"github.com/ingotml/ingot/runtime/processor"
@@ -30,8 +32,9 @@ type ranked struct {
 
 // groups are the groups that a test has opened.
 type groups struct {
-	size int
-	open []*ranked
+	size   int
+	stages bool // the ranks have different layers
+	open   []*ranked
 }
 
 // wait waits until the ranks have ended. The test fails if one has failed.
@@ -67,6 +70,9 @@ func (all *groups) load(t *testing.T, name string, o runtime.Options) func() *En
 	t.Helper()
 	store, entry := runtimetest.Pack(t, name)
 	o.Float32 = true
+	if all.stages {
+		o.Stages = stagesOf(t, processor.Files{Store: store, Image: entry.Image}, all.size)
+	}
 	return func() *Engine {
 		t.Helper()
 		var leading, following []net.Conn
@@ -111,6 +117,21 @@ func (all *groups) load(t *testing.T, name string, o runtime.Options) func() *En
 	}
 }
 
+// stagesOf divides the layers of a model evenly.
+func stagesOf(t *testing.T, f processor.Files, size int) shard.Stages {
+	t.Helper()
+	config, err := f.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	even := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
+	s, err := shard.Spread(config, even(int(config.Facts().Layers)), 0, even(size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // rankedModels lists models with every kind of state, of those that divide; the second and third have drafts that
 // all ranks compute.
 var rankedModels = []string{"llama-default", "qwen3_5-default", "deepseek_v3-published", "llama-mistral", "gemma4-e2b",
@@ -127,6 +148,24 @@ func TestRankedTraffic(t *testing.T) {
 				all := &groups{size: size}
 				f := newTrafficTo(t, name, uint64(i)+seed, uint64(i), all.load)
 				f.run(runtest.Pick(15, 1000/len(models)/2+1))
+				f.end()
+				all.wait(t)
+			}
+		})
+	}
+}
+
+// Ranks that have different layers generate the same tokens, too. The second model has a draft, which rank 0 computes
+// alone, the third layers that must be on one rank, the last one pictures.
+func TestStagedTraffic(t *testing.T) {
+	models := []string{"qwen3_5-default", "deepseek_v3-published", "llama-mistral", "gemma4-e2b", "zamba2-saved",
+		"deepseek_v4-published", "qwen3_5-vision"}[:runtest.Pick(2, 7)]
+	for i, name := range models {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(runtest.Pick(1, 2)) {
+				all := &groups{size: 2, stages: true}
+				f := newTrafficTo(t, name, uint64(i)+seed, uint64(i), all.load)
+				f.run(runtest.Pick(12, 1000/len(models)/2+1))
 				f.end()
 				all.wait(t)
 			}

@@ -47,7 +47,7 @@ func (b *batcher) step() {
 		return nil
 	})
 	if err == nil {
-		b.prefill.rate.add(rows, time.Since(start))
+		b.prefill.rate.add(rows, time.Since(start)*time.Duration(b.stepper.passes()))
 		if decoding > 0 {
 			b.prefill.gap.add(promptRows, decoding, time.Since(since))
 		}

@@ -1,6 +1,8 @@
 package batch
 
 import (
+	"slices"
+
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -17,6 +19,7 @@ type stepper struct {
 	drafting   *drafting
 	ranks      *ranks.Leader
 	sendsAhead bool // enqueue the next step before the tokens of the last one are read
+	unread     bool // nobody read the output of the last step
 }
 
 func newStepper(m *load.Model, d *drafting, l *ranks.Leader) stepper {
@@ -80,11 +83,31 @@ func (e *stepper) forward(plan []batchItem) (hidden *mlx.Array) {
 		parts, evaluated = append(parts, p), append(evaluated, s)
 	}
 	if len(parts) > 0 {
-		parts = e.ranks.Forward(parts, sampledRows(evaluated))
-		hidden = e.forwards.Forward(parts...)
+		rows := sampledRows(evaluated)
+		e.unread = len(rows) == 0 && e.model.Stages != nil && !slices.ContainsFunc(evaluated, e.readsHidden)
+		parts = e.ranks.Forward(parts, rows, e.unread)
+		if e.unread {
+			hidden = e.forwards.ForwardUnread(parts...)
+		} else {
+			hidden = e.forwards.Forward(parts...)
+		}
 		e.sample(evaluated, hidden)
 	}
 	return hidden
+}
+
+// readsHidden reports whether the hidden states of an item's rows are kept.
+func (e *stepper) readsHidden(s *batchItem) bool {
+	return s.g.pooling != nil || e.drafting.neededHiddenStates(s.g) != draft.NoHiddenStates
+}
+
+// passes returns how many times as long as this rank's part a step takes until its last rank has computed it, at most:
+// nobody waits for an unread step of a pipeline.
+func (e *stepper) passes() int {
+	if e.unread {
+		return max(len(e.model.Stages), 1)
+	}
+	return 1
 }
 
 // sampledRows returns the rows of the hidden states that tokens are sampled from.

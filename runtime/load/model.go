@@ -32,6 +32,7 @@ type Model struct {
 	Draft        models.Draft // nil if there is none
 	draftWeights *nn.Weights  // nil if the draft uses the target's weights
 	Ranks        *mlx.Group   // nil: the model is on this rank alone
+	Stages       shard.Stages // layers of the ranks of a pipeline; nil: there is none
 
 	mu      sync.RWMutex // held for reading while the model is in use
 	closed  bool
@@ -48,9 +49,10 @@ func Open(
 	return OpenRank(ctx, t, nil, f, read, o)
 }
 
-// OpenRank is Open for a rank of a group, on the group's thread: it maps only what the rank has of each tensor. All
-// ranks must run the same forward passes in the same order. Without a group it is Open. A draft with a checkpoint of
-// its own is on rank 0 alone. If it reads the target's keys and values, which are divided, there is none.
+// OpenRank is Open for a rank of a group, on the group's thread: it maps only what the rank has of each tensor, or with
+// o.Stages the tensors of its layers. All ranks must run the same forward passes in the same order. Without a group it
+// is Open. A draft with a checkpoint of its own is on rank 0 alone. If it reads the target's keys and values, which are
+// divided, there is none.
 func OpenRank(
 	ctx context.Context, t *mlx.Thread, ranks *mlx.Group, f processor.Files,
 	read func() (*processor.Processor, error), o runtime.Options,
@@ -82,11 +84,11 @@ func OpenRank(
 	}
 	parts := map[string]shard.Part{}
 	if ranks != nil {
-		if parts, err = shard.Parts(p.Config.Table(), ranks.Rank(), ranks.Size()); err != nil {
+		if parts, err = shard.Divide(p.Config, o.Stages, ranks.Rank(), ranks.Size()); err != nil {
 			return nil, err
 		}
 	}
-	m := &Model{Processor: p, Thread: t, Widest: widest(p.Config.Facts(), blobs), Ranks: ranks}
+	m := &Model{Processor: p, Thread: t, Widest: widest(p.Config.Facts(), blobs), Ranks: ranks, Stages: o.Stages}
 	if err := t.Do(ctx, func() error { return m.build(ctx, blobs, ranks, parts, draft, o) }); err != nil {
 		return nil, err
 	}
@@ -102,7 +104,11 @@ func (m *Model) build(
 	if err != nil {
 		return err
 	}
-	weights.Over(ranks)
+	if o.Stages != nil {
+		weights.Staged(ranks, o.Stages, shard.Absent(parts))
+	} else {
+		weights.Over(ranks)
+	}
 	built := false
 	defer func() {
 		if !built { // failed or panicked
@@ -139,10 +145,10 @@ func kinds(t runtime.KVType, all []cache.Kind) ([]cache.Kind, error) {
 	return cache.Packed(all, int(bits)), nil
 }
 
-// DraftsTogether reports whether all ranks compute the model's draft, because it uses the target's weights. Any other
-// draft runs on rank 0 alone.
+// DraftsTogether reports whether all ranks compute the model's draft, because it uses the target's weights and these
+// are divided. Any other draft runs on rank 0 alone.
 func (m *Model) DraftsTogether() bool {
-	return m.Ranks != nil && m.Draft != nil && m.draftWeights == nil
+	return m.Ranks != nil && m.Stages == nil && m.Draft != nil && m.draftWeights == nil
 }
 
 // StateShape determines the memory of a sequence's state, including that of the draft, by building a step without
@@ -152,6 +158,9 @@ func (m *Model) StateShape() (shape cache.Shape) {
 		seq := cache.NewSequence(m.Kinds)
 		defer seq.Free()
 		hidden := m.Target.Forward(nn.NewBatch(m.Thread, nn.Part{Seq: seq, Tokens: []int32{0}}))
+		if m.Stages != nil {
+			hidden = m.Target.(models.Staged).Finish(1)
+		}
 		shape = seq.Shape()
 		if m.Draft == nil || len(m.Draft.Layers()) == 0 {
 			return

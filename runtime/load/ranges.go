@@ -18,14 +18,19 @@ func covered(own shard.Part, b *blob.Blob, packed quantize.Type) shard.Part {
 }
 
 // Ranges returns the bytes of a tensor's blob that a rank with the given part reads, in order: the header, the part's
-// bytes of each array, and the scale of the whole tensor.
+// bytes of each array, and the scale of the whole tensor. A rank reads the header of a tensor that it does not have.
 func Ranges(b *blob.Blob, own shard.Part) ([]shard.Range, error) {
 	packed, err := b.Check()
 	if err != nil {
 		return nil, err
 	}
-	own = covered(own, b, packed)
+	if !own.Absent {
+		own = covered(own, b, packed)
+	}
 	all := []shard.Range{{End: b.Header.DataOffset}}
+	if own.Absent {
+		return all, nil
+	}
 	for _, t := range b.Header.Tensors {
 		at := b.Header.DataOffset + t.Begin
 		if t.Name == b.Name+blob.GlobalSuffix {

@@ -32,12 +32,17 @@ func loadWeights(
 			nn.NewWeights(0, tensors).Free()
 		}
 	}()
+	types := map[mlx.DType]int{}
 	for i, b := range blobs {
+		b.countType(types)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		var part *shard.Part
 		if own, divided := parts[b.name()]; divided {
+			if own.Absent {
+				continue
+			}
 			part = &own
 		}
 		tensor, err := b.load(t, part, o.Float32)
@@ -50,28 +55,25 @@ func loadWeights(
 		}
 	}
 	done = true
-	return nn.NewWeights(computeType(tensors, of.Facts().Wide, o), tensors), nil
+	dtype := mlx.Float32
+	if !o.Float32 {
+		dtype = mostUsed(types, of.Facts().Wide)
+	}
+	return nn.NewWeights(dtype, tensors), nil
 }
 
-// computeType returns the type of activations: the type of most weights, where quantized ones count as their scales if
-// these are floating-point numbers. float16 is too narrow for wide models, which compute in bfloat16.
-func computeType(tensors map[string]*nn.Tensor, wide bool, o runtime.Options) mlx.DType {
-	if o.Float32 {
-		return mlx.Float32
+// countType counts a tensor's type for mostUsed: quantized ones count as their scales if these are floating-point
+// numbers. Ranks count the tensors of all, so that they agree.
+func (b *tensorBlob) countType(count map[mlx.DType]int) {
+	if b.packed == 0 {
+		count[dtypes[b.header.Arrays[""].DType]]++
+	} else if _, affine := b.header.Arrays[blob.BiasSuffix]; affine {
+		count[dtypes[b.header.Arrays[blob.ScaleSuffix].DType]]++
 	}
-	count := map[mlx.DType]int{}
-	for _, t := range tensors {
-		switch {
-		case t.Packed == nil:
-			count[t.Array.DType()]++
-		case t.Packed.Biases != nil:
-			count[t.Packed.Scales.DType()]++
-		}
-	}
-	return mostUsed(count, wide)
 }
 
-// mostUsed returns the type of most tensors, preferring bfloat16, then float16.
+// mostUsed returns the type of activations: the type of most tensors, preferring bfloat16, then float16. float16 is too
+// narrow for wide models, which compute in bfloat16.
 func mostUsed(count map[mlx.DType]int, wide bool) mlx.DType {
 	best := mlx.BFloat16
 	for _, d := range []mlx.DType{mlx.Float16, mlx.Float32} {

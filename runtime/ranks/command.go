@@ -20,6 +20,8 @@ type command interface {
 type forward struct {
 	Parts []part
 	Head  []int // rows of the hidden states whose logits are computed
+	// Unread: nobody reads the hidden states. The last rank of a pipeline does not send them.
+	Unread bool
 }
 
 // part is an nn.Part.
@@ -192,6 +194,7 @@ func (f *forward) code(c *coder) {
 		list(c, &p.Vectors, func(v *vectors) { c.int(&v.Row); c.int(&v.Rows); c.int(&v.Width); c.int(&v.Type) })
 	})
 	list(c, &f.Head, c.int)
+	c.bool(&f.Unread)
 }
 
 func (x *begin) code(c *coder)           { c.uint(&x.Seq) }

@@ -260,15 +260,20 @@ func Measure(t *mlx.Thread, weights int64) Ready {
 }
 
 // Memory returns the memory of the rank that has least, as if it were this one's. Ranks on one host share its memory.
-func (l *Leader) Memory(own Ready) mlx.Memory {
+// With shares, the ranks of a pipeline have these parts of the state that the leader counts, and otherwise as much as
+// the leader.
+func (l *Leader) Memory(own Ready, shares []float64) mlx.Memory {
 	if l == nil {
 		return own.Memory
 	}
-	return least(l.Ranks(own), own.Memory)
+	return least(l.Ranks(own), shares, own.Memory)
 }
 
-func least(all []Rank, own mlx.Memory) mlx.Memory {
-	type host struct{ budget, used, ranks int64 }
+func least(all []Rank, shares []float64, own mlx.Memory) mlx.Memory {
+	type host struct {
+		budget, used int64
+		ranks        float64
+	}
 	hosts := map[string]*host{}
 	for _, r := range all {
 		h := hosts[r.Host]
@@ -278,13 +283,18 @@ func least(all []Rank, own mlx.Memory) mlx.Memory {
 		}
 		h.budget = min(h.budget, r.Memory.Budget)
 		h.used += r.Memory.Active + r.Memory.Mapped
-		h.ranks++
+		if shares == nil {
+			h.ranks++
+		} else {
+			h.ranks += max(shares[r.Rank], 1e-6)
+		}
 	}
 	m, free := own, int64(-1)
 	for _, h := range hosts {
-		if f := max(h.budget-h.used, 0) / h.ranks; h.budget > 0 && (free < 0 || f < free) {
+		budget := int64(float64(h.budget) / h.ranks)
+		if f := int64(float64(max(h.budget-h.used, 0)) / h.ranks); h.budget > 0 && (free < 0 || f < free) {
 			free = f
-			m.Budget, m.Active, m.Mapped = h.budget/h.ranks, h.budget/h.ranks-f, 0
+			m.Budget, m.Active, m.Mapped = budget, budget-f, 0
 		}
 	}
 	return m

@@ -90,23 +90,30 @@ func (l *Leader) sequence(s *cache.Sequence) id {
 	return of
 }
 
-// Forward announces a forward pass and the rows whose logits follow. It returns the parts with the vectors that all
-// ranks have.
-func (l *Leader) Forward(parts []nn.Part, head []int) []nn.Part {
+// Forward announces a forward pass, the rows whose logits follow, and whether nobody reads the hidden states. It
+// returns the parts with the vectors that all ranks have.
+func (l *Leader) Forward(parts []nn.Part, head []int, unread bool) []nn.Part {
 	if l == nil {
 		return parts
 	}
-	f := &forward{Head: head}
+	f := &forward{Head: head, Unread: unread}
+	pipeline := l.log.model.Stages != nil // only rank 0 has the embeddings
 	for _, p := range parts {
 		q := part{Seq: l.sequence(p.Seq), At: p.Seq.Offset(), Tokens: p.Tokens, All: p.All, Text: p.Text,
 			Shift: int32(p.Shift), Grid: p.Grid}
 		for _, v := range p.Vectors {
+			if pipeline {
+				break
+			}
 			q.Vectors = append(q.Vectors, vectors{Row: v.Row, Rows: v.X.Dim(0), Width: v.X.Dim(1), Type: int(v.X.DType())})
 		}
 		f.Parts = append(f.Parts, q)
 	}
 	l.add(f)
 	l.must()
+	if pipeline {
+		return parts
+	}
 	for i := range parts {
 		for k, v := range parts[i].Vectors {
 			x := mlx.AsType(v.X, mlx.Float32)
@@ -124,8 +131,10 @@ func (l *Leader) Stepped(hidden, logits *mlx.Array) {
 	if l.log.steps++; l.log.steps%l.log.interval != 0 || len(l.followers) == 0 {
 		return
 	}
-	own := state{Number: l.log.steps, Sequences: map[id]int{}, Hidden: bits(hidden), Logits: bits(logits),
-		Sessions: slices.Sorted(maps.Values(l.log.sessions))}
+	own := state{Number: l.log.steps, Sequences: map[id]int{}, Sessions: slices.Sorted(maps.Values(l.log.sessions))}
+	if l.log.model.Stages == nil { // else the ranks have different rows
+		own.Hidden, own.Logits = bits(hidden), bits(logits)
+	}
 	if l.log.tree != nil {
 		own.Prefixes = l.log.tree.Checksum()
 	} else {

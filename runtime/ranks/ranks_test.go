@@ -208,20 +208,27 @@ func TestMemory(t *testing.T) {
 		return Rank{Ready: Ready{Host: host, Memory: mlx.Memory{Budget: budget, Active: used}}}
 	}
 	for _, c := range []struct {
-		ranks []Rank
-		free  int64
+		ranks  []Rank
+		shares []float64 // of a pipeline
+		free   int64
 	}{
-		{[]Rank{rank("a", 100, 20), rank("b", 90, 20)}, 70},
-		{[]Rank{rank("a", 100, 20), rank("a", 100, 20)}, 30},
-		{[]Rank{rank("a", 100, 20), rank("b", 50, 20), rank("b", 50, 40)}, 0},
-		{[]Rank{rank("a", 0, 20), rank("b", 40, 20)}, 20},
+		{[]Rank{rank("a", 100, 20), rank("b", 90, 20)}, nil, 70},
+		{[]Rank{rank("a", 100, 20), rank("a", 100, 20)}, nil, 30},
+		{[]Rank{rank("a", 100, 20), rank("b", 50, 20), rank("b", 50, 40)}, nil, 0},
+		{[]Rank{rank("a", 0, 20), rank("b", 40, 20)}, nil, 20},
+		{[]Rank{rank("a", 100, 20), rank("b", 90, 20)}, []float64{0.5, 0.5}, 140},
+		{[]Rank{rank("a", 100, 20), rank("b", 90, 20)}, []float64{0.75, 0.25}, 106},
+		{[]Rank{rank("a", 100, 20), rank("a", 100, 20)}, []float64{0.25, 0.75}, 60},
 	} {
-		if m := least(c.ranks, c.ranks[0].Memory); m.Budget-m.Active-m.Mapped != c.free {
+		for i := range c.ranks {
+			c.ranks[i].Rank = i
+		}
+		if m := least(c.ranks, c.shares, c.ranks[0].Memory); m.Budget-m.Active-m.Mapped != c.free {
 			t.Errorf("%+v: %+v, want %d free", c.ranks, m, c.free)
 		}
 	}
 	var l *Leader
-	if m := l.Memory(Ready{Memory: mlx.Memory{Budget: 7}}); m.Budget != 7 {
+	if m := l.Memory(Ready{Memory: mlx.Memory{Budget: 7}}, nil); m.Budget != 7 {
 		t.Errorf("the memory of one rank is %+v", m)
 	}
 }

@@ -79,7 +79,7 @@ func (f *forward) apply(r *replica) error {
 	if len(parts) == 0 {
 		return fmt.Errorf("a forward pass of nothing")
 	}
-	seen, wanted := map[id]bool{}, 0
+	seen := map[id]bool{}
 	for i, p := range f.Parts {
 		seq := r.sequence(p.Seq)
 		if at := seq.Offset(); at != p.At {
@@ -95,23 +95,25 @@ func (f *forward) apply(r *replica) error {
 		}
 		seen[p.Seq] = true
 		parts[i] = nn.Part{Seq: seq, Tokens: p.Tokens, All: p.All, Text: p.Text, Shift: int(p.Shift), Grid: p.Grid}
-		if wanted++; p.All {
-			wanted += len(p.Tokens) - 1
-		}
 		given, err := r.receive(p)
 		if err != nil {
 			return err
 		}
 		parts[i].Vectors = given
 	}
+	wanted := models.Wanted(parts)
 	for _, row := range f.Head {
 		if row >= wanted {
 			return fmt.Errorf("logits of row %d of %d", row, wanted)
 		}
 	}
-	r.hidden = r.forwards.Forward(parts...)
 	r.logits = nil
-	if len(f.Head) > 0 {
+	if f.Unread {
+		r.hidden = r.forwards.ForwardUnread(parts...)
+	} else {
+		r.hidden = r.forwards.Forward(parts...)
+	}
+	if len(f.Head) > 0 && r.model.Stages == nil {
 		mlx.Eval(r.hidden)
 		r.logits = Head(r.model.Target, r.hidden, f.Head)
 		mlx.Eval(r.logits)
@@ -337,8 +339,11 @@ type state struct {
 }
 
 func (r *replica) state(number uint64) state {
-	s := state{Number: number, Sequences: map[id]int{}, Prefixes: r.tree.Checksum(), Hidden: bits(r.hidden),
-		Logits: bits(r.logits), Sessions: slices.Sorted(maps.Keys(r.sessions))}
+	s := state{Number: number, Sequences: map[id]int{}, Prefixes: r.tree.Checksum(),
+		Sessions: slices.Sorted(maps.Keys(r.sessions))}
+	if r.model.Stages == nil { // else the ranks have different rows
+		s.Hidden, s.Logits = bits(r.hidden), bits(r.logits)
+	}
 	for of, seq := range r.sequences {
 		s.Sequences[of] = seq.Offset()
 	}

@@ -53,6 +53,8 @@ type Options struct {
 	KV       runtime.KVType `json:"kv,omitempty"`
 	DraftOff bool           `json:"draft_off,omitempty"`
 	FastMath bool           `json:"fast_math,omitempty"`
+	// Stages are the layers of the ranks of a pipeline; nil: the ranks have parts of tensors.
+	Stages []int `json:"stages,omitempty"`
 }
 
 // Ready is what a rank reports when it has loaded its part.

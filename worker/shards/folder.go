@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -41,6 +42,13 @@ func Open(own *store.Store) (*Folder, error) {
 	return &Folder{own: own, parts: parts, small: smallBlob, checked: map[string]bool{}}, nil
 }
 
+// Place says which rank of a group prepares its part of an image. Stages are the layers of all ranks; nil: each has
+// parts of all tensors.
+type Place struct {
+	Rank, Size int
+	Stages     shard.Stages
+}
+
 // Shard is what a rank has of an image.
 type Shard struct {
 	Store   *store.Store // where its blobs are
@@ -65,7 +73,7 @@ func Has(s *store.Store, image digest.Digest) (manifest.Image, bool) {
 // Prepare returns a rank's part of an image. What the store lacks of it is fetched. progress is called with the number
 // of bytes that were fetched and of those that will have been, by one goroutine at a time; it may be nil.
 func (f *Folder) Prepare(
-	ctx context.Context, image digest.Digest, rank, size int, from *Source, progress func(done, total int64),
+	ctx context.Context, image digest.Digest, at Place, from *Source, progress func(done, total int64),
 ) (Shard, error) {
 	if decoded, whole := Has(f.own, image); whole {
 		return Shard{Store: f.own, Image: decoded}, nil
@@ -75,10 +83,10 @@ func (f *Folder) Prepare(
 		return Shard{}, fmt.Errorf("lock the parts of models in %s: %w", f.parts.Root(), err)
 	}
 	defer lock.Drop(held)
-	p := &preparation{Folder: f, ctx: ctx, from: from, progress: progress, rank: rank, size: size}
+	p := &preparation{Folder: f, ctx: ctx, from: from, progress: progress, at: at}
 	s, err := p.run(image)
 	if err != nil {
-		return Shard{}, fmt.Errorf("prepare rank %d of %d: %w", rank, size, err)
+		return Shard{}, fmt.Errorf("prepare rank %d of %d: %w", at.Rank, at.Size, err)
 	}
 	return s, nil
 }
@@ -86,14 +94,14 @@ func (f *Folder) Prepare(
 // preparation is one call of Prepare.
 type preparation struct {
 	*Folder
-	ctx        context.Context
-	from       *Source
-	progress   func(done, total int64)
-	rank, size int
-	done       int64 // bytes fetched
-	total      atomic.Int64
-	mu         sync.Mutex // of todo and done
-	todo       []func() error
+	ctx      context.Context
+	from     *Source
+	progress func(done, total int64)
+	at       Place
+	done     int64 // bytes fetched
+	total    atomic.Int64
+	mu       sync.Mutex // of todo and done
+	todo     []func() error
 }
 
 func (p *preparation) run(image digest.Digest) (Shard, error) {
@@ -119,10 +127,14 @@ func (p *preparation) run(image digest.Digest) (Shard, error) {
 	if err != nil {
 		return Shard{}, err
 	}
-	parts, err := shard.Parts(config.Table(), p.rank, p.size)
+	parts, err := shard.Divide(config, p.at.Stages, p.at.Rank, p.at.Size)
 	if err != nil {
 		return Shard{}, err
 	}
+	// Of equal blobs only the first is planned: one of a tensor that the rank has.
+	slices.SortStableFunc(tensors, func(a, b manifest.Layer) int {
+		return cmp.Compare(absent(parts, a), absent(parts, b))
+	})
 	err = p.each(tensors, func(l manifest.Layer) error {
 		name, draft := blob.CutDraft(l.Name)
 		if own, divided := parts[name]; divided && !draft {
@@ -137,6 +149,14 @@ func (p *preparation) run(image digest.Digest) (Shard, error) {
 		return Shard{}, err
 	}
 	return Shard{p.parts, img, p.done}, nil
+}
+
+// absent returns 1 for a tensor that the rank does not have, and otherwise 0.
+func absent(parts map[string]shard.Part, l manifest.Layer) int {
+	if name, draft := blob.CutDraft(l.Name); !draft && parts[name].Absent {
+		return 1
+	}
+	return 0
 }
 
 // image returns the image, after its manifest and its config have been fetched.

@@ -77,13 +77,13 @@ func emptyStore(t *testing.T) *store.Store {
 
 // same checks that a rank reads the same bytes from its parts as from the whole image. It returns the number of divided
 // blobs of which the worker has ranges only.
-func same(t *testing.T, whole *store.Store, got Shard, rank, size int) (partial int) {
+func same(t *testing.T, whole *store.Store, got Shard, at Place) (partial int) {
 	t.Helper()
 	config, err := processor.Files{Store: got.Store, Image: got.Image}.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := shard.Parts(config.Table(), rank, size)
+	parts, err := shard.Divide(config, at.Stages, at.Rank, at.Size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func same(t *testing.T, whole *store.Store, got Shard, rank, size int) (partial 
 		}
 		for _, r := range ranges {
 			if !bytes.Equal(have[r.Begin:r.End], want[r.Begin:r.End]) {
-				t.Fatalf("rank %d of %d: bytes %d to %d of %s differ", rank, size, r.Begin, r.End, l.Name)
+				t.Fatalf("rank %d of %d: bytes %d to %d of %s differ", at.Rank, at.Size, r.Begin, r.End, l.Name)
 			}
 		}
 		if !bytes.Equal(have, want) {
@@ -129,21 +129,22 @@ func TestPrepare(t *testing.T) {
 			f := folder(t, own)
 			f.small = 1 << 10 // the tensors of a model for tests are small
 			for _, c := range []struct {
-				rank, size int
-				most       float64 // of the image that is fetched
-			}{{1, 2, 0.75}, {3, 4, 0.5}} {
+				at   Place
+				most float64 // of the image that is fetched
+			}{{Place{Rank: 1, Size: 2}, 0.75}, {Place{Rank: 3, Size: 4}, 0.5},
+				{Place{Rank: 1, Size: 2, Stages: shard.Stages{3, 2}}, 0.5}} {
 				before := sent.Load()
 				var last, all int64
-				got, err := f.Prepare(t.Context(), entry.Digest, c.rank, c.size, source, func(done, total int64) {
+				got, err := f.Prepare(t.Context(), entry.Digest, c.at, source, func(done, total int64) {
 					last, all = max(last, done), total
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				partial := same(t, s, got, c.rank, c.size)
+				partial := same(t, s, got, c.at)
 				share := float64(got.Fetched) / float64(entry.Image.Size())
-				t.Logf("rank %d of %d: fetched %.2f of the image; %d blobs in part", c.rank, c.size, share, partial)
-				if share > c.most || c.rank == 1 && (partial < 5 || last != got.Fetched || all != last) {
+				t.Logf("rank %d of %d: fetched %.2f of the image; %d blobs in part", c.at.Rank, c.at.Size, share, partial)
+				if share > c.most || c.at.Rank == 1 && (partial < 5 || last != got.Fetched || all != last) {
 					t.Errorf("fetched %d bytes of %d, reported %d of %d", got.Fetched, entry.Image.Size(), last, all)
 				}
 				if over := sent.Load() - before - got.Fetched; over > 2<<20 { // headers
@@ -151,11 +152,11 @@ func TestPrepare(t *testing.T) {
 				}
 			}
 			before := sent.Load()
-			again, err := f.Prepare(t.Context(), entry.Digest, 1, 2, source, nil)
+			again, err := f.Prepare(t.Context(), entry.Digest, Place{Rank: 1, Size: 2}, source, nil)
 			if err != nil || again.Fetched != 0 {
 				t.Errorf("the second time %d bytes were fetched, %v", again.Fetched, err)
 			}
-			same(t, s, again, 1, 2)
+			same(t, s, again, Place{Rank: 1, Size: 2})
 			if n := sent.Load() - before; n > 0 {
 				t.Errorf("the second time rank 0 sent %d bytes", n)
 			}
@@ -167,7 +168,7 @@ func TestPrepare(t *testing.T) {
 func TestOwnBlobs(t *testing.T) {
 	s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
 	source, sent := served(t, s, entry)
-	got, err := folder(t, s).Prepare(t.Context(), entry.Digest, 1, 2, source, nil)
+	got, err := folder(t, s).Prepare(t.Context(), entry.Digest, Place{Rank: 1, Size: 2}, source, nil)
 	if err != nil || got.Store != s || sent.Load() != 0 {
 		t.Errorf("a store with the image: %d bytes were sent, %v", sent.Load(), err)
 	}
@@ -188,11 +189,11 @@ func TestOwnBlobs(t *testing.T) {
 			linked += l.Size
 		}
 	}
-	got, err = folder(t, own).Prepare(t.Context(), entry.Digest, 1, 2, source, nil)
+	got, err = folder(t, own).Prepare(t.Context(), entry.Digest, Place{Rank: 1, Size: 2}, source, nil)
 	if err != nil || got.Fetched > entry.Image.Size()-linked {
 		t.Errorf("a store with the tensors: %d bytes were fetched, %v", got.Fetched, err)
 	}
-	if n := same(t, s, got, 1, 2); n > 0 {
+	if n := same(t, s, got, Place{Rank: 1, Size: 2}); n > 0 {
 		t.Errorf("%d blobs differ", n)
 	}
 }
@@ -205,7 +206,7 @@ func TestDamaged(t *testing.T) {
 	prepare := func(from *Source) (Shard, error) {
 		f := folder(t, own) // as another process
 		f.small = 1 << 10
-		return f.Prepare(t.Context(), entry.Digest, 1, 2, from, nil)
+		return f.Prepare(t.Context(), entry.Digest, Place{Rank: 1, Size: 2}, from, nil)
 	}
 	got, err := prepare(source)
 	if err != nil {
@@ -230,7 +231,7 @@ func TestDamaged(t *testing.T) {
 	if err != nil || again.Fetched == 0 || again.Fetched > l.Size {
 		t.Errorf("after damage %d bytes were fetched, %v", again.Fetched, err)
 	}
-	same(t, s, again, 1, 2)
+	same(t, s, again, Place{Rank: 1, Size: 2})
 
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -276,7 +277,7 @@ func TestInterrupted(t *testing.T) {
 		defer source.Close()
 		f := folder(t, own)
 		f.small = 1 << 10
-		return f.Prepare(t.Context(), entry.Digest, 1, 2, source, nil)
+		return f.Prepare(t.Context(), entry.Digest, Place{Rank: 1, Size: 2}, source, nil)
 	}
 	if _, err := prepare(60); err == nil {
 		t.Fatal("an interrupted fetch succeeded")
@@ -285,7 +286,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, s, got, 1, 2)
+	same(t, s, got, Place{Rank: 1, Size: 2})
 }
 
 func push(c chan net.Conn, one net.Conn) chan net.Conn {
