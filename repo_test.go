@@ -66,6 +66,7 @@ var inside = map[string][]string{
 	"runtime/constraint":  {"runtime"},
 	"runtime/sample":      {"runtime"},
 	"runtime/fit":         {"runtime"},
+	"runtime/divide":      {"runtime", "runtime/fit"},
 	"runtime/processor":   {"runtime", "runtime/embed", "runtime/fit"},
 	"runtime/pictures":    {"runtime", "runtime/processor"},
 	"runtime/load":        {"runtime", "runtime/processor", "runtime/pictures"},

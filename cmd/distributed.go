@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"strconv"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/fit"
 	"github.com/ingotml/ingot/runtime/load"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/processor"
@@ -79,24 +81,39 @@ func readRing(rank, path string) (l launched, err error) {
 	return l, nil
 }
 
+// joined is a rank of a launcher's group.
+type joined struct {
+	group    *mlx.Group
+	conns    []net.Conn // for commands: on rank 0 to each other rank, on others to rank 0
+	machines []ranks.Machine
+}
+
+func (j joined) close() {
+	for _, c := range j.conns {
+		c.Close()
+	}
+}
+
 // join makes the engine a rank of the launcher's group, and connects it with the others.
-func (l launched) join(ctx context.Context, t *mlx.Thread) (g *mlx.Group, conns []net.Conn, err error) {
+func (l launched) join(ctx context.Context, t *mlx.Thread) (j joined, err error) {
 	if l.backend == "mpi" && os.Getenv("MLX_MPI_LIBNAME") == "" {
 		_ = os.Setenv("MLX_MPI_LIBNAME", "libmpi.so.40") // Open MPI's; the bare name is in packages for developers
 	}
 	err = t.Do(ctx, func() (err error) {
-		g, err = t.Join(mlx.GroupOptions{Backend: l.backend})
+		j.group, err = t.Join(mlx.GroupOptions{Backend: l.backend})
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return j, err
 	}
-	if g.Rank() != l.rank || g.Size() != l.size {
-		return nil, nil, fmt.Errorf("the launcher says that this is rank %d of %d, the group rank %d of %d", l.rank, l.size,
+	if g := j.group; g.Rank() != l.rank || g.Size() != l.size {
+		return j, fmt.Errorf("the launcher says that this is rank %d of %d, the group rank %d of %d", l.rank, l.size,
 			g.Rank(), g.Size())
 	}
-	conns, err = ranks.Meet(ctx, t, g, l.host)
-	return g, conns, err
+	if j.machines, err = ranks.Survey(ctx, t, j.group); err == nil {
+		j.conns, err = ranks.Meet(ctx, t, j.group, l.host)
+	}
+	return j, err
 }
 
 // follow runs a rank other than 0 until rank 0 ends the group.
@@ -113,23 +130,23 @@ func (a *app) follow(ctx context.Context, l launched, st *store.Store, stored st
 	if err != nil {
 		return err
 	}
-	g, conns, err := l.join(ctx, thread)
+	j, err := l.join(ctx, thread)
 	if err != nil {
 		return err
 	}
 	a.note("rank %d of %d has joined the group", l.rank, l.size)
 	f := processor.Files{Store: st, Image: entry.Image}
-	err = ranks.Follow(ctx, conns[0], Version, func(ctx context.Context, s ranks.Start) (*load.Model, error) {
+	err = ranks.Follow(ctx, j.conns[0], Version, func(ctx context.Context, s ranks.Start) (*load.Model, error) {
 		own, err := l.start(entry, thread, o)
 		if err != nil {
 			return nil, err
 		}
-		if own.Rank, own.Size = l.rank, l.size; s != own {
+		own.Rank, own.Size, own.Options.Stages = l.rank, l.size, s.Options.Stages // rank 0 plans these
+		if !reflect.DeepEqual(s, own) {
 			return nil, fmt.Errorf("rank 0 runs %s, this rank %s: start all ranks with the same command and files",
 				described(s), described(own))
 		}
-		m, err := load.OpenRank(ctx, thread, g, f, f.Processor,
-			runtime.Options{Float32: s.Options.Float32, KV: s.Options.KV, Draft: runtime.DraftOptions{Off: s.Options.DraftOff}})
+		m, err := load.OpenRank(ctx, thread, j.group, f, f.Processor, followerOptions(s))
 		if err == nil {
 			a.note("rank %d of %d is ready", l.rank, l.size)
 		}
@@ -139,6 +156,14 @@ func (a *app) follow(ctx context.Context, l launched, st *store.Store, stored st
 		return nil // stopped by a signal, as the launcher does
 	}
 	return err
+}
+
+// followerOptions returns the options that rank 0 loads its part with.
+func followerOptions(s ranks.Start) runtime.Options {
+	return runtime.Options{
+		Float32: s.Options.Float32, KV: s.Options.KV, Draft: runtime.DraftOptions{Off: s.Options.DraftOff},
+		Stages: s.Options.Stages,
+	}
 }
 
 // described says what a group runs.
@@ -169,22 +194,28 @@ func (l launched) start(e *store.Entry, t *mlx.Thread, o serveOptions) (s ranks.
 
 // openLeader opens the model as rank 0 of the launcher's group.
 func (l launched) openLeader(ctx context.Context, t *mlx.Thread, st *store.Store, e *store.Entry, cpu cpuFlags,
-	o runtime.Options) (runtime.Engine, error) {
-	g, conns, err := l.join(ctx, t)
+	way parallelFlags, o runtime.Options) (runtime.Engine, error) {
+	j, err := l.join(ctx, t)
 	if err != nil {
 		return nil, err
 	}
+	plan, err := way.plan(st, e, surveyed(j.machines), fit.Use{Float32s: o.Float32, KV: o.KV})
+	if err != nil {
+		j.close()
+		return nil, err
+	}
+	o.Stages = plan.Stages
 	c, err := cpu.options()
 	if err != nil {
 		return nil, err
 	}
 	name := e.Name
 	name.Digest = ""
-	leader := ranks.Lead(conns, ranks.Start{
+	leader := ranks.Lead(j.conns, ranks.Start{
 		Program: Version, Engine: t.Info().Version, Name: name.String(), Image: e.Digest,
-		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: c.Fast},
+		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: c.Fast, Stages: o.Stages},
 	})
-	return batch.OpenRanks(ctx, t, g, leader, st, e, processor.Files{Store: st, Image: e.Image}.Processor, o)
+	return batch.OpenRanks(ctx, t, j.group, leader, st, e, processor.Files{Store: st, Image: e.Image}.Processor, o)
 }
 
 // errOnce says that a launcher's group cannot be formed again.

@@ -181,6 +181,21 @@ func TestDistributed(t *testing.T) {
 		t.Errorf("the rank goes on: %s", followers[0].errs)
 	}
 	s.checkClean(t)
+	if !runtest.Long() {
+		return
+	}
+	for _, size := range []int{2, 4} {
+		s, _ := serveRing(t, one.home, size, "--float32", "--parallel", "pipeline")
+		for range 2 {
+			for i, got := range s.answers(t, requests) {
+				if got != want[i] {
+					t.Errorf("a pipeline of %d ranks: %s\n%q, one process %q", size, requests[i][1], got, want[i])
+				}
+			}
+		}
+		_ = s.Process.Signal(syscall.SIGTERM)
+		s.checkClean(t)
+	}
 }
 
 // When a rank is killed or stops, running requests and later ones end within 10 s with an error that says what to do,

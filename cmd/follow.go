@@ -10,7 +10,6 @@ import (
 
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/runtime/ranks"
@@ -106,9 +105,7 @@ func (f follower) open(ctx context.Context, s ranks.Start) (*load.Model, error) 
 		return nil, err
 	}
 	files := processor.Files{Store: st, Image: image}
-	o := runtime.Options{Float32: s.Options.Float32, KV: s.Options.KV}
-	o.Draft.Off = s.Options.DraftOff
-	return load.OpenRank(ctx, thread, group, files, files.Processor, o)
+	return load.OpenRank(ctx, thread, group, files, files.Processor, followerOptions(s))
 }
 
 // joinRing joins the engine's ring. The engine reads the environment, and a file that a pipe stands for: nothing is

@@ -21,6 +21,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	var kv kvFlag
 	var distributed bool
 	var workers workersFlag
+	var way parallelFlags
 	c := &cobra.Command{
 		Use:    "runner NAME",
 		Short:  "Run a model for a parent process over stdin and stdout",
@@ -46,7 +47,7 @@ func (a *app) runnerCmd() *cobra.Command {
 				}
 				o.Loaded = loaded
 				if len(workers.list) > 0 {
-					return a.openOnWorkers(ctx, workers, store, entry, cpu, o)
+					return a.openOnWorkers(ctx, workers, way, store, entry, cpu, o)
 				}
 				thread, err := a.openEngine(ctx, cpu)
 				if err != nil {
@@ -57,7 +58,7 @@ func (a *app) runnerCmd() *cobra.Command {
 					if err != nil {
 						return nil, err
 					}
-					return l.openLeader(ctx, thread, store, entry, cpu, o)
+					return l.openLeader(ctx, thread, store, entry, cpu, way, o)
 				}
 				model, err := batch.Open(ctx, thread, store, entry, o)
 				if err != nil {
@@ -74,12 +75,13 @@ func (a *app) runnerCmd() *cobra.Command {
 	f.StringVar(&o.PrefixDir, "cache-dir", "", "folder of the prefix cache on disk (default none)")
 	f.Int64Var(&o.PrefixDisk, "cache-disk", defaultCacheDisk, "limit of the prefix cache on disk in bytes")
 	f.Int64Var(&o.Memory, "memory", 0, "KV cache limit in bytes; below 0 none (default free memory)")
-	f.IntVar(&o.Sequences, "parallel", 0, "maximum number of running requests (default 32)")
+	f.IntVar(&o.Sequences, "num-parallel", 0, "maximum number of running requests (default 32)")
 	f.StringVar(&draft, "draft", "auto", "off loads no draft model; otherwise requests set the depth")
 	f.DurationVar(&o.MaxGap, "max-gap", 0, "longest `time` between tokens during prefill (default 150ms)")
 	f.IntVar(&o.Queue, "queue", 0, "maximum number of waiting requests (default 512)")
 	f.BoolVar(&distributed, "distributed", false, "lead the ranks that a launcher has started")
 	workers.add(c)
+	way.add(c)
 	kv.add(c)
 	cpu.add(c)
 	return c

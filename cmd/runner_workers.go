@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/fit"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/runtime/ranks"
 	"github.com/ingotml/ingot/worker"
@@ -20,7 +21,8 @@ import (
 // openOnWorkers loads a model of which this process and workers have a part each. When the group ends by a failure, the
 // process ends, too: the next request starts another one, which forms another group.
 func (a *app) openOnWorkers(
-	ctx context.Context, w workersFlag, st *store.Store, entry *store.Entry, cpu cpuFlags, o runtime.Options,
+	ctx context.Context, w workersFlag, way parallelFlags, st *store.Store, entry *store.Entry, cpu cpuFlags,
+	o runtime.Options,
 ) (runtime.Engine, error) {
 	addresses, err := w.addresses()
 	if err != nil {
@@ -38,9 +40,18 @@ func (a *app) openOnWorkers(
 	if err != nil {
 		return nil, err
 	}
+	machines, err := askWorkers(ctx, w, e)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := way.plan(st, entry, machines, fit.Use{Float32s: o.Float32, KV: o.KV})
+	if err != nil {
+		return nil, err
+	}
+	o.Stages = plan.Stages
 	group, err := worker.Form(ctx, worker.FormOptions{
 		Self: tunnelSelf(token, e), Workers: addresses, Store: st, Name: entry.Name.String(), Image: entry.Digest,
-		Log: a.tell,
+		Stages: plan.Stages, Log: a.tell,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", runtime.ErrRanks, err)
@@ -52,7 +63,8 @@ func (a *app) openOnWorkers(
 	}
 	leader := ranks.Lead(group.Conns, ranks.Start{
 		Program: programVersion(), Engine: thread.Info().Version, Name: entry.Name.String(), Image: entry.Digest,
-		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: math.Fast},
+		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: math.Fast,
+			Stages: o.Stages},
 	})
 	g := &rankedEngine{group: group, leader: leader, addresses: addresses}
 	opened := make(chan error, 1)

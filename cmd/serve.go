@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,7 +39,8 @@ SIGTERM the server finishes running requests first.
 
 With --distributed, the processes that mlx.launch, mpirun or srun start serve one NAME together, each with a
 part of its weights. Rank 0 listens, the others follow. With --workers, the machines on which "worker" runs
-and this one share each model.
+and this one share each model. Each has a part of every tensor or, with --parallel pipeline, some of the
+layers; auto chooses. --dry-run prints the shares.
 
 With NAMEs, serve first imports or pulls those that the store lacks: hf.co/ORG/REPO[@REVISION], or names
 with a registry. It asks first on a terminal; --yes agrees.
@@ -67,7 +69,7 @@ with a registry. It asks first on a terminal; --yes agrees.
 	f.StringVar(&o.cacheSize, "cache-size", "", "prefix cache in `bytes` per model; 0: off (default by memory)")
 	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` of the prefix cache on disk (see \"cache warm\")")
 	f.StringVar(&o.cacheDisk, "cache-disk", "", "prefix cache limit on disk in `bytes` (default 16GB)")
-	f.IntVar(&o.parallel, "parallel", 0, "running requests per model (default 32)")
+	f.IntVar(&o.parallel, "num-parallel", 0, "running requests per model (default 32)")
 	f.IntVar(&o.queue, "queue", 0, "waiting requests per model before rejection (default 512)")
 	f.DurationVar(&o.maxGap, "max-gap", 0, "longest `time` between tokens during prefill (default 150ms)")
 	f.StringVar(&o.draft, "draft", "auto", "default draft depth: a number, auto or off (no draft model)")
@@ -75,7 +77,10 @@ with a registry. It asks first on a terminal; --yes agrees.
 	f.BoolVar(&o.distributed, "distributed", false, "divide NAME over the ranks of a launcher")
 	f.BoolVar(&o.yes, "yes", false, "import or pull missing models without asking")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print each rank's share of NAME, and stop")
+	f.BoolVar(&o.json, "json", false, "print JSON, with --dry-run")
 	o.workers.add(c)
+	o.way.add(c)
 	o.kv.add(c)
 	o.cpu.add(c)
 	return c
@@ -99,7 +104,9 @@ type serveOptions struct {
 	grace           time.Duration
 	float32, yes    bool
 	distributed     bool
+	dryRun, json    bool
 	workers         workersFlag
+	way             parallelFlags
 	kv              kvFlag
 	cpu             cpuFlags
 }
@@ -126,7 +133,11 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 		return usagef("other machines can reach %s: pass --api-key-file FILE, or --insecure-listen to require no key",
 			at.Listen())
 	}
+	o.takeNumber(a)
 	opts, err := o.server(at)
+	if err == nil {
+		err = o.checkParallel()
+	}
 	if err != nil {
 		return err
 	}
@@ -148,6 +159,9 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	stored, err := a.serveNames(ctx, names, opts.Store, o.yes)
 	if err != nil {
 		return err
+	}
+	if o.dryRun {
+		return a.dryRun(ctx, opts.Store, stored, group, o)
 	}
 	if group.rank > 0 {
 		return a.follow(ctx, group, opts.Store, stored[0], o)
@@ -236,7 +250,7 @@ func (o serveOptions) server(at address.Address) (server.Options, error) {
 	for _, n := range []struct {
 		flag  string
 		value int
-	}{{"models", o.models}, {"context", o.context}, {"parallel", o.parallel}, {"queue", o.queue}} {
+	}{{"models", o.models}, {"context", o.context}, {"num-parallel", o.parallel}, {"queue", o.queue}} {
 		if n.value < 0 {
 			return s, usagef("--%s %d must not be negative", n.flag, n.value)
 		}
@@ -303,7 +317,7 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 		add("cache-disk", strconv.FormatInt(n, 10), true)
 	}
 	add("draft", o.draft, o.draft != "auto")
-	add("parallel", strconv.Itoa(o.parallel), o.parallel > 0)
+	add("num-parallel", strconv.Itoa(o.parallel), o.parallel > 0)
 	add("queue", strconv.Itoa(o.queue), o.queue > 0)
 	if o.maxGap < 0 {
 		return nil, usagef("--max-gap %v must not be negative", o.maxGap)
@@ -318,7 +332,7 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 		args = append(args, "--float32")
 	}
 	workers, err := o.workers.args()
-	return append(args, workers...), err
+	return slices.Concat(args, workers, o.way.args()), err
 }
 
 // loader returns a function that starts a child process of this program for a model.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -202,6 +203,25 @@ func TestWorkers(t *testing.T) {
 	if list := ingot(t, home, "ls"); strings.Contains(list, "demo") {
 		t.Errorf("the worker's store lists a model of which it has a part:\n%s", list)
 	}
+
+	// A pipeline, and its plan.
+	dry := command(one.home, "serve", "demo", "--workers", w.addr, "--token-file", token, "--dry-run", "--json",
+		"--parallel", "pipeline")
+	var plan struct {
+		Mode   string
+		Stages []int
+		Ranks  []struct{ Weights, Memory int64 }
+	}
+	if out, err := dry.Output(); err != nil || json.Unmarshal(out, &plan) != nil || plan.Mode != "pipeline" ||
+		len(plan.Stages) != 2 || len(plan.Ranks) != 2 || plan.Ranks[1].Weights == 0 || plan.Ranks[0].Memory == 0 {
+		t.Errorf("--dry-run prints %s, %v: %s", out, err, w.errs)
+	}
+	staged := serveStore(t, one.home, nil, "--workers", w.addr, "--token-file", token, "--parallel", "pipeline")
+	if got := staged.text(t, workersPrompt); got != want {
+		t.Errorf("a pipeline says %q, one machine %q\n%s\n%s", got, want, staged.errs, w.errs)
+	}
+	_ = staged.Process.Signal(syscall.SIGTERM)
+	_ = staged.Wait()
 
 	ps := command(one.home, "ps", "-v")
 	ps.Env = append(ps.Env, "INGOT_HOST="+s.addr)

@@ -142,7 +142,7 @@ def talk(bench, old):
         if models is not bench.models:
             models.checkpoint()
         vocab, mine = models.sizes["vocab"], turns.setdefault(shape, [])
-        options = ("--cache-dir", models.file("talk"), "--cache-size", "6GB", "--context", "65536", "--parallel", "1")
+        options = ("--cache-dir", models.file("talk"), "--cache-size", "6GB", "--context", "65536", "--num-parallel", "1")
         text = tokens(f"talk {shape}", bench.args.talk_tokens, vocab)
         with Ingot(bench.args.ingot, models.store, models.image, bench.args.threads, bench.log, "exact", options) as s:
             at = mine[-1]["tokens"] if mine else 0

@@ -114,7 +114,7 @@ func (s Stages) StateShares(m arch.Model) []float64 {
 	}
 	all := m.State()
 	each := len(all) / max(s.Layers(), 1) // states of a layer
-	shares := make([]float64, len(s))
+	fractions := make([]float64, len(s))
 	for _, tokens := range []int64{1, 1024, max(m.Facts().Context, 4096)} {
 		var total int64
 		own := make([]int64, len(s))
@@ -126,10 +126,10 @@ func (s Stages) StateShares(m arch.Model) []float64 {
 			total += own[rank]
 		}
 		for rank, n := range own {
-			shares[rank] = max(shares[rank], float64(n)/float64(max(total, 1)))
+			fractions[rank] = max(fractions[rank], float64(n)/float64(max(total, 1)))
 		}
 	}
-	return shares
+	return fractions
 }
 
 // Spread divides the layers of a model over ranks so that the largest quotient of a rank's cost and its weight is

@@ -36,13 +36,16 @@ const (
 
 // Need predicts the memory of a model whose weights have the given size.
 func Need(m arch.Model, weights int64, u Use) Memory {
-	f := m.Facts()
-	context := ContextOf(m, u)
-	rows := min(int64(context), chunkRows)
 	return Memory{
-		Weights: weights, State: State(m, context, u.Float32s, u.KV),
-		Working: program + 4*(rows*(8*f.Hidden+3*widest(m))+4*f.Vocab),
+		Weights: weights, State: State(m, ContextOf(m, u), u.Float32s, u.KV), Working: program + Working(m, u),
 	}
+}
+
+// Working estimates the memory of a step besides weights and state.
+func Working(m arch.Model, u Use) int64 {
+	f := m.Facts()
+	rows := min(int64(ContextOf(m, u)), chunkRows)
+	return 4 * (rows*(8*f.Hidden+3*widest(m)) + 4*f.Vocab)
 }
 
 // ContextOf returns the number of tokens that memory is predicted for.

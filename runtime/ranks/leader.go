@@ -260,16 +260,15 @@ func Measure(t *mlx.Thread, weights int64) Ready {
 }
 
 // Memory returns the memory of the rank that has least, as if it were this one's. Ranks on one host share its memory.
-// With shares, the ranks of a pipeline have these parts of the state that the leader counts, and otherwise as much as
-// the leader.
-func (l *Leader) Memory(own Ready, shares []float64) mlx.Memory {
+// In a pipeline ranks have these fractions of the state that the leader counts; nil: each has as much as the leader.
+func (l *Leader) Memory(own Ready, fractions []float64) mlx.Memory {
 	if l == nil {
 		return own.Memory
 	}
-	return least(l.Ranks(own), shares, own.Memory)
+	return least(l.Ranks(own), fractions, own.Memory)
 }
 
-func least(all []Rank, shares []float64, own mlx.Memory) mlx.Memory {
+func least(all []Rank, fractions []float64, own mlx.Memory) mlx.Memory {
 	type host struct {
 		budget, used int64
 		ranks        float64
@@ -283,10 +282,10 @@ func least(all []Rank, shares []float64, own mlx.Memory) mlx.Memory {
 		}
 		h.budget = min(h.budget, r.Memory.Budget)
 		h.used += r.Memory.Active + r.Memory.Mapped
-		if shares == nil {
+		if fractions == nil {
 			h.ranks++
 		} else {
-			h.ranks += max(shares[r.Rank], 1e-6)
+			h.ranks += max(fractions[r.Rank], 1e-6)
 		}
 	}
 	m, free := own, int64(-1)

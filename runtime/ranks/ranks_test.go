@@ -208,9 +208,9 @@ func TestMemory(t *testing.T) {
 		return Rank{Ready: Ready{Host: host, Memory: mlx.Memory{Budget: budget, Active: used}}}
 	}
 	for _, c := range []struct {
-		ranks  []Rank
-		shares []float64 // of a pipeline
-		free   int64
+		ranks     []Rank
+		fractions []float64 // of a pipeline
+		free      int64
 	}{
 		{[]Rank{rank("a", 100, 20), rank("b", 90, 20)}, nil, 70},
 		{[]Rank{rank("a", 100, 20), rank("a", 100, 20)}, nil, 30},
@@ -223,7 +223,7 @@ func TestMemory(t *testing.T) {
 		for i := range c.ranks {
 			c.ranks[i].Rank = i
 		}
-		if m := least(c.ranks, c.shares, c.ranks[0].Memory); m.Budget-m.Active-m.Mapped != c.free {
+		if m := least(c.ranks, c.fractions, c.ranks[0].Memory); m.Budget-m.Active-m.Mapped != c.free {
 			t.Errorf("%+v: %+v, want %d free", c.ranks, m, c.free)
 		}
 	}
