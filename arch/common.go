@@ -198,7 +198,7 @@ func (c Common) decoderWith(
 	modelType string, norm func(t *Table, name string), layer func(t *Table, name string, i int),
 ) Table {
 	t := Table{ModelType: modelType, Parts: []Part{c.textPart()}}
-	t.add(c.Embedding()+".weight", replicated, int64(c.Vocab), int64(c.Hidden))
+	t.add(c.Embedding()+".weight", byToken, int64(c.Vocab), int64(c.Hidden))
 	for i := range c.Layers {
 		layer(&t, c.layer(i), i)
 	}

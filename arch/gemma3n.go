@@ -139,8 +139,8 @@ func (m *Gemma3n) Table() Table {
 	hidden, perLayer := int64(m.Hidden), int64(m.PerLayerHidden)
 	packed := int64(m.Layers) * perLayer
 	t := Table{ModelType: "gemma3n", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", replicated, int64(m.Vocab), hidden)
-	t.add(m.Prefix+"embed_tokens_per_layer.weight", replicated, int64(m.PerLayerVocab), packed)
+	t.add(m.Prefix+"embed_tokens.weight", byToken, int64(m.Vocab), hidden)
+	t.add(m.Prefix+"embed_tokens_per_layer.weight", byToken, int64(m.PerLayerVocab), packed)
 	t.linear(m.Prefix+"per_layer_model_projection", packed, hidden, false, replicated)
 	t.norm(m.Prefix+"per_layer_projection_norm", perLayer, false)
 	for _, name := range []string{"altup_projections", "altup_unembed_projections"} {

@@ -24,10 +24,10 @@ func (m *Gemma4) Facts() Facts { return m.facts("gemma4", m.Rope, m.Table()) }
 func (m *Gemma4) Table() Table {
 	hidden := int64(m.Hidden)
 	t := Table{ModelType: "gemma4", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", replicated, int64(m.Vocab), hidden)
+	t.add(m.Prefix+"embed_tokens.weight", byToken, int64(m.Vocab), hidden)
 	if m.PerLayerHidden > 0 {
 		packed := int64(m.Layers) * int64(m.PerLayerHidden)
-		t.add(m.Prefix+"embed_tokens_per_layer.weight", replicated, int64(m.PerLayerVocab), packed)
+		t.add(m.Prefix+"embed_tokens_per_layer.weight", byToken, int64(m.PerLayerVocab), packed)
 		t.linear(m.Prefix+"per_layer_model_projection", packed, hidden, false, replicated)
 		t.norm(m.Prefix+"per_layer_projection_norm", int64(m.PerLayerHidden), false)
 	}

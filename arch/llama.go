@@ -98,7 +98,7 @@ func (m *Llama) Rules() Rules { return genericRules(m.Layers) }
 func (m *Llama) Table() Table {
 	hidden := int64(m.Hidden)
 	t := Table{ModelType: "llama"}
-	t.add(m.Prefix+"embed_tokens.weight", replicated, int64(m.Vocab), hidden)
+	t.add(m.Prefix+"embed_tokens.weight", byToken, int64(m.Vocab), hidden)
 	for i := range m.Layers {
 		layer := m.layer(i)
 		t.norm(layer+"input_layernorm", hidden, false)

@@ -45,7 +45,7 @@ func (m *Qwen35) table(modelType string, mlp func(t *Table, layer string, i int)
 		t.Parts = append(t.Parts, visionPart())
 	}
 	t.Parts = append(t.Parts, m.textPart())
-	t.add(m.Prefix+"embed_tokens.weight", replicated, int64(m.Vocab), hidden)
+	t.add(m.Prefix+"embed_tokens.weight", byToken, int64(m.Vocab), hidden)
 	for i := range m.Layers {
 		layer := m.layer(i)
 		t.norm(layer+"input_layernorm", hidden, true)

@@ -10,6 +10,7 @@ const (
 	Row        SplitKind = "row"        // each rank has some inputs of a matrix; the ranks' outputs are added
 	HeadGroup  SplitKind = "head group" // each rank has some KV heads, with the query heads that read them
 	ByExpert   SplitKind = "expert"     // each rank has some experts
+	ByToken    SplitKind = "token"      // each rank has the vectors of some tokens, if the table is large enough for that
 )
 
 // Split is how a tensor divides over ranks. The zero value says nothing and is not in any table.
@@ -34,6 +35,7 @@ var (
 	column     = Split{Kind: Column}
 	row        = Split{Kind: Row, Axis: 1}
 	byExpert   = Split{Kind: ByExpert}
+	byToken    = Split{Kind: ByToken}
 )
 
 // headRows divides the rows of a matrix by KV heads, headColumns the columns.

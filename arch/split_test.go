@@ -67,6 +67,8 @@ func checkSplit(t *testing.T, s Spec) {
 	switch by.Kind {
 	case Replicated:
 		ok = by.Axis == 0 && by.Parts == 0
+	case ByToken:
+		ok = by.Axis == 0 && by.Parts == 0 && len(s.Shape) == 2
 	case Column, ByExpert:
 		ok = by.Axis == 0 && by.Parts == 0
 	case Row:
@@ -90,17 +92,17 @@ func checkSums(t *testing.T, table Table) {
 	type block struct{ out, in []Spec }
 	blocks := map[string]*block{}
 	for _, s := range table.Specs {
-		if strings.HasSuffix(s.Name, "lm_head.weight") || s.Name == table.Specs[0].Name ||
-			strings.HasSuffix(s.Name, nGramTable) {
+		if strings.HasSuffix(s.Name, "lm_head.weight") || s.Split.Kind == ByToken || strings.HasSuffix(s.Name, nGramTable) {
 			continue // the tokens are divided, or the rows that hashes choose
 		}
 		layer, ok := strings.CutSuffix(s.Name, ".bias")
 		if ok {
 			i := slices.IndexFunc(table.Specs, func(w Spec) bool { return w.Name == layer+".weight" })
-			if i < 0 && layer == "lm_head" {
-				i = 0 // the head is the embedding
+			want := column.Kind // of a head that is the embedding
+			if i >= 0 {
+				want = table.Specs[i].Split.bias().Kind
 			}
-			if i < 0 || s.Split.Kind != table.Specs[i].Split.bias().Kind {
+			if i < 0 && layer != "lm_head" || s.Split.Kind != want {
 				t.Errorf("%s is split as %+v", s.Name, s.Split)
 			}
 			continue

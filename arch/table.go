@@ -119,7 +119,6 @@ func (t *Table) head(vocab, hidden int64, tied bool, aliases ...string) {
 		t.add("lm_head.weight", column, vocab, hidden).Aliases = aliases
 		return
 	}
-	t.Specs[0].Split = column
 	for _, name := range append([]string{"lm_head.weight"}, aliases...) {
 		// A writer that keeps only one name of shared memory may have kept the head's.
 		t.Specs[0].Aliases = append(t.Specs[0].Aliases, name)

@@ -158,6 +158,8 @@ const (
 	opRotateNormedRows
 	opTableRows
 	opPackedTableRows
+	opOwnTableRows
+	opOwnPackedTableRows
 	opAttention
 	opAttend
 	opChooseKeys
@@ -352,6 +354,8 @@ var opNames = [...]string{
 	opRotateNormedRows:   "RotateNormedRows",
 	opTableRows:          "TableRows",
 	opPackedTableRows:    "PackedTableRows",
+	opOwnTableRows:       "OwnTableRows",
+	opOwnPackedTableRows: "OwnPackedTableRows",
 	opAttention:          "Attention",
 	opAttend:             "attend",
 	opChooseKeys:         "chooseKeys",
@@ -1760,6 +1764,32 @@ func PackedTableRows(w *Array, scales *Array, biases *Array, ids *Array, scale f
 	c.array(scales)
 	c.optional(biases)
 	c.array(ids)
+	c.real(scale)
+	c.int(group)
+	c.int(bits)
+	c.mode(format)
+	c.dtype(as)
+	return c.one()
+}
+
+// OwnTableRows is TableRows of a table of which only the rows from first on are given. Ids of other rows give zeros.
+func OwnTableRows(table *Array, ids *Array, first int, scale float64) *Array {
+	c := threadOf(opOwnTableRows, table).begin(opOwnTableRows)
+	c.array(table)
+	c.array(ids)
+	c.int(first)
+	c.real(scale)
+	return c.one()
+}
+
+// OwnPackedTableRows is OwnTableRows of a packed table, decoded as by Dequantize.
+func OwnPackedTableRows(w *Array, scales *Array, biases *Array, ids *Array, first int, scale float64, group int, bits int, format QuantMode, as DType) *Array {
+	c := threadOf(opOwnPackedTableRows, w).begin(opOwnPackedTableRows)
+	c.array(w)
+	c.array(scales)
+	c.optional(biases)
+	c.array(ids)
+	c.int(first)
 	c.real(scale)
 	c.int(group)
 	c.int(bits)

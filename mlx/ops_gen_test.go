@@ -159,6 +159,8 @@ var OpFuncs = map[string]any{
 	"RotateNormedRows":   RotateNormedRows,
 	"TableRows":          TableRows,
 	"PackedTableRows":    PackedTableRows,
+	"OwnTableRows":       OwnTableRows,
+	"OwnPackedTableRows": OwnPackedTableRows,
 	"Attention":          Attention,
 	"attend":             attend,
 	"chooseKeys":         chooseKeys,

@@ -62,9 +62,8 @@ func TestDamagedCalls(t *testing.T) {
 var constrained = []string{"AddMM", "AddRMSNorm", "Attention", "BlendRows", "CausalConv", "ChannelScan",
 	"ChooseExperts", "ClampedSwiGLU", "CombineRows", "Conv1D", "Conv2D", "Decay", "DecayedSum", "Dequantize", "FromFP8",
 	"Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows", "GatedDeltaUpdate", "IdentityExperts",
-	"LayerNorm", "LinearLayers",
-	"MixRows", "OwnExperts", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RescaleRows", "RoPE",
-	"RoPEFreqs",
+	"LayerNorm", "LinearLayers", "MixRows", "OwnExperts", "OwnPackedTableRows", "PackRows", "PackedTableRows",
+	"QuantizedMatMul", "Quantize", "RescaleRows", "RoPE", "RoPEFreqs",
 	"RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter", "ScatterAdd", "ScatterAddAxis", "SliceDynamic",
 	"SliceUpdateDynamic", "StateScan", "StepSizes", "StreamWeights", "TakeAlongAxis", "UnitGates", "UnpackRows", "WKVScan",
 	"allGather", "allSum", "attend", "attendChosen", "broadcastFrom", "chooseKeys", "compressRows", "received", "sent"}

@@ -85,6 +85,14 @@ func TestTableKernels(t *testing.T) {
 			if !slices.Equal(mlx.TableRows(table.Array, ids, 1).ToBytes(), mlx.Take(table.Array, inside, 0).ToBytes()) {
 				t.Errorf("%v: rows differ from Take", d)
 			}
+			// A part of a table has the rows of its own, and zeros for others.
+			whole := mlx.FromSlice(e, []int32{6, 1, 0, 4, 7, -1})
+			zeros := mlx.FromSlice(e, []bool{false, true, true, false, true, true}, 6, 1)
+			own := func(rows *mlx.Array) []byte { return mlx.Where(zeros, mlx.ZerosLike(rows), rows).ToBytes() }
+			part := mlx.FromSlice(e, []int32{4, 0, 0, 2, 0, 0}) // in the table that begins at 2
+			if !slices.Equal(mlx.OwnTableRows(table.Array, whole, 2, 3).ToBytes(), own(mlx.TableRows(table.Array, part, 3))) {
+				t.Errorf("%v: the rows of a part", d)
+			}
 			for _, f := range []struct {
 				mode        mlx.QuantMode
 				group, bits []int
@@ -101,6 +109,11 @@ func TestTableKernels(t *testing.T) {
 							if !slices.Equal(got.ToBytes(), mlx.MultiplyScalar(want, scale).ToBytes()) {
 								t.Errorf("%v, format %v, group %d, %d bits, scale %v: differs from MLX",
 									d, f.mode, group, bits, scale)
+							}
+							got = mlx.OwnPackedTableRows(parts[0], parts[1], parts[2], whole, 2, scale, group, bits, f.mode, d)
+							all := mlx.PackedTableRows(parts[0], parts[1], parts[2], part, scale, group, bits, f.mode, d)
+							if !slices.Equal(got.ToBytes(), own(all)) {
+								t.Errorf("%v, format %v, group %d, %d bits: the rows of a part", d, f.mode, group, bits)
 							}
 						}
 					}

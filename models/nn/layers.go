@@ -190,18 +190,25 @@ type Embedding struct {
 	dtype  mlx.DType // of the vectors
 	scale  float64   // of the vectors, not of the logits
 	head   *Linear
+	ranks  *mlx.Group // that have the vectors of some tokens each; nil if weight is whole
 }
 
 // NewEmbedding takes NAME.weight [vocab, hidden], which may be packed.
 func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
 	weight := w.Matrix(name+".weight", vocab, hidden)
 	w.noFactor(name+".weight", weight)
-	return &Embedding{weight, w.DType, 1, &Linear{weight: weight, name: name + ".weight", from: w, owner: w}}
+	e := &Embedding{
+		weight: weight, dtype: w.DType, scale: 1, head: &Linear{weight: weight, name: name + ".weight", from: w, owner: w},
+	}
+	if w.divides(name + ".weight") {
+		e.ranks = w.ranks
+	}
+	return e
 }
 
-// only makes Project compute the logits of some tokens.
+// only makes Project compute the logits of some tokens: those that this rank has, if others have the others.
 func (e *Embedding) only(w *Weights, tokens shard.Range) {
-	if e.weight != nil {
+	if e.weight != nil && e.ranks == nil {
 		e.head.weight = w.Rows(e.weight, int(tokens.Begin), int(tokens.End))
 	}
 }
@@ -214,6 +221,9 @@ func (e *Embedding) Scaled(by float64) *Embedding {
 
 // Lookup returns the vectors [T, hidden] of tokens [T].
 func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
+	if e.ranks != nil {
+		return e.lookUpOwn(tokens)
+	}
 	if p := e.weight.Packed; p != nil {
 		return mlx.PackedTableRows(e.weight.Array, p.Scales, p.Biases, tokens, e.scale, p.Group, p.Bits, p.Mode, e.dtype)
 	}

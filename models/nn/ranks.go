@@ -176,6 +176,19 @@ func (l *Linear) OfAll(y *mlx.Array, f func(*mlx.Array) *mlx.Array) *mlx.Array {
 	return mlx.SliceAxis(f(ranks.AllGather(y, widths...)), -1, mlx.Range(int(own.Begin), int(own.End)))
 }
 
+// lookUpOwn is Lookup for ranks that have the vectors of some tokens each. All but one add zeros: the sums are exact.
+func (e *Embedding) lookUpOwn(tokens *mlx.Array) *mlx.Array {
+	var rows *mlx.Array
+	first := int(e.weight.Part.Ranges[0].Begin)
+	if p := e.weight.Packed; p != nil {
+		rows = mlx.OwnPackedTableRows(e.weight.Array, p.Scales, p.Biases, tokens, first, e.scale, p.Group, p.Bits, p.Mode,
+			e.dtype)
+	} else {
+		rows = mlx.OwnTableRows(e.weight.Array, tokens, first, e.scale)
+	}
+	return mlx.AsType(e.ranks.AllSum(mlx.AsType(rows, mlx.Float32)), rows.DType())
+}
+
 // vocabulary is the part of a vocabulary whose logits a rank computes.
 type vocabulary struct {
 	ranks  *mlx.Group

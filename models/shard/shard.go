@@ -141,15 +141,22 @@ func Parts(t arch.Table, rank, size int) (map[string]Part, error) {
 		return nil, fmt.Errorf("%s: %s: %w", t.ModelType, why, ErrRanks)
 	}
 	parts := map[string]Part{}
-	for i, s := range t.Specs {
-		if i == 0 || size == 1 {
-			continue // all ranks look up embeddings of all tokens
+	params := t.Params()
+	for _, s := range t.Specs {
+		if size == 1 || s.Split.Kind == arch.ByToken && !pays(s, params, size) {
+			continue
 		}
 		if p, divides := partOf(s, rank, size); divides {
 			parts[s.Name] = p
 		}
 	}
 	return parts, nil
+}
+
+// pays reports whether a table of tokens' vectors is divided. Each lookup is then a sum over the ranks, so it must save
+// each of them 2 % of what it has otherwise of a model with so many params.
+func pays(s arch.Spec, params int64, size int) bool {
+	return 50*int64(size-1)*s.Shape[0]*s.Shape[1] >= params
 }
 
 // partOf returns what a rank has of a tensor. It returns false if the tensor is on all ranks.

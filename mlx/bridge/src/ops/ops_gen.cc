@@ -11,7 +11,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x72821d75;
+const uint32_t abi = 0xe77a503a;
 
 const Operation operations[] = {
     {"Abs",
@@ -1203,7 +1203,7 @@ const Operation operations[] = {
        auto ids = call.array();
        auto scale = call.real();
        auto s = call.s;
-       call.result(table_rows(table, ids, scale, s));
+       call.result(table_rows(table, ids, {}, scale, s));
      }},
     {"PackedTableRows",
      [](Call& call) {
@@ -1217,7 +1217,31 @@ const Operation operations[] = {
        auto format = call.mode();
        auto as = call.dtype();
        auto s = call.s;
-       call.result(packed_table_rows(w, scales, biases, ids, scale, group, bits, format, as, s));
+       call.result(packed_table_rows(w, scales, biases, ids, {}, scale, group, bits, format, as, s));
+     }},
+    {"OwnTableRows",
+     [](Call& call) {
+       auto table = call.array();
+       auto ids = call.array();
+       auto first = call.integer();
+       auto scale = call.real();
+       auto s = call.s;
+       call.result(table_rows(table, ids, first, scale, s));
+     }},
+    {"OwnPackedTableRows",
+     [](Call& call) {
+       auto w = call.array();
+       auto scales = call.array();
+       auto biases = call.optional();
+       auto ids = call.array();
+       auto first = call.integer();
+       auto scale = call.real();
+       auto group = call.optional_integer();
+       auto bits = call.optional_integer();
+       auto format = call.mode();
+       auto as = call.dtype();
+       auto s = call.s;
+       call.result(packed_table_rows(w, scales, biases, ids, first, scale, group, bits, format, as, s));
      }},
     {"Attention",
      [](Call& call) {

@@ -72,11 +72,12 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& n
                                    const mx::array& freqs, bool traditional, bool interleaved, double scale,
                                    const std::vector<int>& sections, Where s);
 
-// Returns the rows of a table [n, dim] with the given ids, times scale.
-mx::array table_rows(const mx::array& table, const mx::array& ids, double scale, Where s);
+// Returns the rows of a table [n, dim] with the given ids, times scale. With first the table is the rows from there on
+// of a larger one, and ids of other rows give zeros.
+mx::array table_rows(const mx::array& table, const mx::array& ids, std::optional<int> first, double scale, Where s);
 mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const Optional& biases, const mx::array& ids,
-                            double scale, std::optional<int> group, std::optional<int> bits, const std::string& format,
-                            mx::Dtype type, Where s);
+                            std::optional<int> first, double scale, std::optional<int> group, std::optional<int> bits,
+                            const std::string& format, mx::Dtype type, Where s);
 
 mx::array arg_max(const mx::array& x, int axis, bool keepdims, Where s);
 // Returns the k largest elements of the last axis in descending order, and their indices.

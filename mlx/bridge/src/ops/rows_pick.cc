@@ -1,6 +1,7 @@
 // Rows of tables (embeddings), argmax, and the k largest elements of rows.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "ops/rows.h"
 #include "core/call.h"
@@ -44,31 +45,57 @@ mx::array inside(const mx::array& ids, int64_t vocab, Where s) {
   return mx::clip(from_start, mx::array(int64_t(0), mx::int64), mx::array(vocab - 1, mx::int64), s);
 }
 
-// Calls f(row of the table, address of the result row) for each id.
+// Calls f(row of the table, address of the result row) for each id. With first the table is the part of a larger one
+// that begins there, and the result rows of ids outside it are zeros.
 template <class F>
-void each_id(const cpu::Memory& m, int input, int64_t count, int64_t vocab, int64_t dim, int64_t bytes, F&& f) {
+void each_id(const cpu::Memory& m, int input, int64_t count, int64_t vocab, std::optional<int> first, int64_t dim,
+             int64_t bytes, F&& f) {
   const int32_t* ids = m.input<int32_t>(input);
   cpu::parallel(count, cpu::rows_per_piece(dim), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
-      int64_t id = ids[i] < 0 ? ids[i] + vocab : ids[i];
-      f(std::clamp<int64_t>(id, 0, vocab - 1), cpu::at(m.out[0], i * bytes));
+      char* out = cpu::at(m.out[0], i * bytes);
+      int64_t id = ids[i];
+      if (first) {
+        id -= *first;
+        if (id < 0 || id >= vocab) {
+          std::memset(out, 0, size_t(bytes));
+          continue;
+        }
+      } else if (id < 0) {
+        id += vocab;
+      }
+      f(std::clamp<int64_t>(id, 0, vocab - 1), out);
     }
   });
 }
 
+// What each_id does, as operations of MLX: pick returns rows of the table by indices that are inside it.
+template <class F>
+mx::array picked(const mx::array& ids, int64_t vocab, std::optional<int> first, Where s, F&& pick) {
+  if (!first) {
+    return pick(inside(ids, vocab, s));
+  }
+  auto at = mx::subtract(mx::astype(ids, mx::int64, s), mx::array(int64_t(*first), mx::int64), s);
+  auto has = mx::logical_and(mx::greater_equal(at, mx::array(int64_t(0), mx::int64), s),
+                             mx::less(at, mx::array(vocab, mx::int64), s), s);
+  auto rows = pick(mx::where(has, at, mx::array(int64_t(0), mx::int64), s));
+  return mx::where(mx::expand_dims(has, -1, s), rows, mx::array(0, rows.dtype()), s);
+}
+
 }  // namespace
 
-mx::array table_rows(const mx::array& table, const mx::array& ids, double scale, Where s) {
+mx::array table_rows(const mx::array& table, const mx::array& ids, std::optional<int> first, double scale, Where s) {
   check_ids(table, ids);
   if (!cpu::uses_kernels(table, s) || ids.size() == 0 || ids.ndim() > 7) {
-    return scaled(mx::take(table, inside(ids, table.shape(0), s), 0, s), scale, s);
+    auto rows = picked(ids, table.shape(0), first, s, [&](const mx::array& at) { return mx::take(table, at, 0, s); });
+    return scaled(rows, scale, s);
   }
   int type = cpu::type_index(table.dtype());
   int64_t vocab = table.shape(0), n = table.shape(1), bytes = n * int64_t(table.itemsize());
   float by = as_type(scale, table.dtype());
   auto body = [=, count = int64_t(ids.size())](const cpu::Memory& m) {
     auto run = cpu::row_kernels().scale[type];
-    each_id(m, 1, count, vocab, n, bytes, [&](int64_t id, char* out) {
+    each_id(m, 1, count, vocab, first, n, bytes, [&](int64_t id, char* out) {
       const char* row = cpu::at(m.in[0], id * bytes);
       if (by == 1) {
         std::copy_n(row, bytes, out);
@@ -107,8 +134,8 @@ std::optional<Format> format_named(const std::string& name) {
 }  // namespace
 
 mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const Optional& biases, const mx::array& ids,
-                            double scale, std::optional<int> group, std::optional<int> bits, const std::string& format,
-                            mx::Dtype type, Where s) {
+                            std::optional<int> first, double scale, std::optional<int> group, std::optional<int> bits,
+                            const std::string& format, mx::Dtype type, Where s) {
   packed(w, scales, group, bits, format);
   check_ids(w, ids);
   auto f = format_named(format);
@@ -124,17 +151,15 @@ mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const O
               (affine ? scales.dtype() == type && biases->dtype() == type && biases->shape() == scales.shape()
                       : scales.dtype() == mx::uint8);
   if (!fits || !cpu::has_kernels(type) || !cpu::on_cpu(s) || ids.size() == 0 || ids.ndim() > 7) {
-    auto at = inside(ids, w.shape(0), s);
-    Optional rows_of_biases;
-    if (biases) {
-      if (biases->shape() != scales.shape()) {
-        throw std::invalid_argument("scales " + to_string(scales) + " and biases " + to_string(*biases) +
-                                    " have different shapes");
-      }
-      rows_of_biases = mx::take(*biases, at, 0, s);
+    if (biases && biases->shape() != scales.shape()) {
+      throw std::invalid_argument("scales " + to_string(scales) + " and biases " + to_string(*biases) +
+                                  " have different shapes");
     }
-    auto rows = mx::dequantize(mx::take(w, at, 0, s), mx::take(scales, at, 0, s), rows_of_biases, group, bits, format,
-                               std::nullopt, type, s);
+    auto rows = picked(ids, w.shape(0), first, s, [&](const mx::array& at) {
+      auto rows_of_biases = biases ? Optional(mx::take(*biases, at, 0, s)) : std::nullopt;
+      return mx::dequantize(mx::take(w, at, 0, s), mx::take(scales, at, 0, s), rows_of_biases, group, bits, format,
+                            std::nullopt, type, s);
+    });
     return scaled(rows, scale, s);
   }
   std::vector<mx::array> inputs{w, scales, mx::astype(ids, mx::int32, s)};
@@ -152,7 +177,7 @@ mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const O
   int64_t row_scales = n / f->group * int64_t(scales.itemsize());
   auto body = [=, count = int64_t(ids.size())](const cpu::Memory& m) {
     auto run = cpu::row_kernels().unpack[kind];
-    each_id(m, 2, count, vocab, n, bytes, [&](int64_t id, char* out) {
+    each_id(m, 2, count, vocab, first, n, bytes, [&](int64_t id, char* out) {
       auto r = row;
       r.codes = m.input<uint8_t>(0) + id * words * 4;
       r.scales = cpu::at(m.in[1], id * row_scales);
