@@ -136,8 +136,8 @@ func (a *app) follow(ctx context.Context, l launched, st *store.Store, stored st
 	}
 	a.note("rank %d of %d has joined the group", l.rank, l.size)
 	f := processor.Files{Store: st, Image: entry.Image}
-	err = ranks.Follow(ctx, j.conns[0], Version, func(ctx context.Context, s ranks.Start) (*load.Model, error) {
-		own, err := l.start(entry, thread, o)
+	err = ranks.Follow(ctx, j.conns[0], programVersion(), func(ctx context.Context, s ranks.Start) (*load.Model, error) {
+		own, err := ownStart(entry, thread, o)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +146,7 @@ func (a *app) follow(ctx context.Context, l launched, st *store.Store, stored st
 			return nil, fmt.Errorf("rank 0 runs %s, this rank %s: start all ranks with the same command and files",
 				described(s), described(own))
 		}
-		m, err := load.OpenRank(ctx, thread, j.group, f, f.Processor, followerOptions(s))
+		m, err := load.OpenRank(ctx, thread, j.group, f, f.Processor, s.Options.Load())
 		if err == nil {
 			a.note("rank %d of %d is ready", l.rank, l.size)
 		}
@@ -158,14 +158,6 @@ func (a *app) follow(ctx context.Context, l launched, st *store.Store, stored st
 	return err
 }
 
-// followerOptions returns the options that rank 0 loads its part with.
-func followerOptions(s ranks.Start) runtime.Options {
-	return runtime.Options{
-		Float32: s.Options.Float32, KV: s.Options.KV, Draft: runtime.DraftOptions{Off: s.Options.DraftOff},
-		Stages: s.Options.Stages,
-	}
-}
-
 // described says what a group runs.
 func described(s ranks.Start) string {
 	o := s.Options
@@ -173,8 +165,18 @@ func described(s ranks.Start) string {
 		o.Float32, o.KV, o.DraftOff, o.FastMath)
 }
 
-// start describes what a group runs with the options of `serve`.
-func (l launched) start(e *store.Entry, t *mlx.Thread, o serveOptions) (s ranks.Start, err error) {
+// groupStart describes what the ranks of a group run.
+func groupStart(e *store.Entry, t *mlx.Thread, cpu mlx.CPUOptions, o runtime.Options) ranks.Start {
+	name := e.Name
+	name.Digest = ""
+	return ranks.Start{
+		Program: programVersion(), Engine: t.Info().Version, Name: name.String(), Image: e.Digest,
+		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: cpu.Fast, Stages: o.Stages},
+	}
+}
+
+// ownStart is groupStart with the options of `serve`.
+func ownStart(e *store.Entry, t *mlx.Thread, o serveOptions) (s ranks.Start, err error) {
 	cpu, err := o.cpu.options()
 	if err != nil {
 		return s, err
@@ -184,12 +186,9 @@ func (l launched) start(e *store.Entry, t *mlx.Thread, o serveOptions) (s ranks.
 		return s, err
 	}
 	d, err := runtime.ParseDraft(o.draft)
-	return ranks.Start{
-		Program: Version, Engine: t.Info().Version, Name: e.Name.String(), Image: e.Digest,
-		Options: ranks.Options{
-			Float32: o.float32, KV: kv, DraftOff: d.Mode == runtime.DraftOff, FastMath: cpu.Fast,
-		},
-	}, err
+	load := runtime.Options{Float32: o.float32, KV: kv}
+	load.Draft.Off = d.Mode == runtime.DraftOff
+	return groupStart(e, t, cpu, load), err
 }
 
 // openLeader opens the model as rank 0 of the launcher's group.
@@ -209,12 +208,7 @@ func (l launched) openLeader(ctx context.Context, t *mlx.Thread, st *store.Store
 	if err != nil {
 		return nil, err
 	}
-	name := e.Name
-	name.Digest = ""
-	leader := ranks.Lead(j.conns, ranks.Start{
-		Program: Version, Engine: t.Info().Version, Name: name.String(), Image: e.Digest,
-		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: c.Fast, Stages: o.Stages},
-	})
+	leader := ranks.Lead(j.conns, groupStart(e, t, c, o))
 	return batch.OpenRanks(ctx, t, j.group, leader, st, e, processor.Files{Store: st, Image: e.Image}.Processor, o)
 }
 

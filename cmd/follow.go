@@ -105,7 +105,7 @@ func (f follower) open(ctx context.Context, s ranks.Start) (*load.Model, error) 
 		return nil, err
 	}
 	files := processor.Files{Store: st, Image: image}
-	return load.OpenRank(ctx, thread, group, files, files.Processor, followerOptions(s))
+	return load.OpenRank(ctx, thread, group, files, files.Processor, s.Options.Load())
 }
 
 // joinRing joins the engine's ring. The engine reads the environment, and a file that a pipe stands for: nothing is

@@ -61,11 +61,7 @@ func (a *app) openOnWorkers(
 		group.Close()
 		return nil, err
 	}
-	leader := ranks.Lead(group.Conns, ranks.Start{
-		Program: programVersion(), Engine: thread.Info().Version, Name: entry.Name.String(), Image: entry.Digest,
-		Options: ranks.Options{Float32: o.Float32, KV: o.KV, DraftOff: o.Draft.Off, FastMath: math.Fast,
-			Stages: o.Stages},
-	})
+	leader := ranks.Lead(group.Conns, groupStart(entry, thread, math, o))
 	g := &rankedEngine{group: group, leader: leader, addresses: addresses}
 	opened := make(chan error, 1)
 	go func() { // a ring that waits for a rank cannot be interrupted

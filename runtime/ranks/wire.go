@@ -57,6 +57,13 @@ type Options struct {
 	Stages []int `json:"stages,omitempty"`
 }
 
+// Load returns the options that a rank loads its part with.
+func (o Options) Load() runtime.Options {
+	return runtime.Options{
+		Float32: o.Float32, KV: o.KV, Draft: runtime.DraftOptions{Off: o.DraftOff}, Stages: o.Stages,
+	}
+}
+
 // Ready is what a rank reports when it has loaded its part.
 type Ready struct {
 	Host    string     `json:"host"`    // ranks with equal hosts share its memory
