@@ -51,6 +51,11 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ended, reason := groupOf(engine)
+	if ended != nil { // other ranks wait for this one
+		stop := make(chan struct{})
+		defer close(stop)
+		go c.showLife(stop)
+	}
 	for {
 		select {
 		case <-ended: // all requests fail from now on; the parent may start another child
@@ -78,6 +83,22 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 					})
 				})
 			}
+		}
+	}
+}
+
+// lifeInterval is the time between signs of life.
+const lifeInterval = time.Second
+
+// showLife sends signs of life.
+func (c *childState) showLife(stop <-chan struct{}) {
+	tick := time.NewTicker(lifeInterval)
+	defer tick.Stop()
+	for c.out.write(toParent{Alive: true}) == nil {
+		select {
+		case <-tick.C:
+		case <-stop:
+			return
 		}
 	}
 }

@@ -54,6 +54,7 @@ type Runner struct {
 	reports map[uint64]chan toParent            // of requests for usage; capacity 1
 	next    uint64
 	closing bool
+	hangs   bool  // the child was killed because it showed no sign of life
 	err     error // why the child ended; set before done is closed
 
 	done chan struct{}
@@ -121,6 +122,7 @@ func (r *Runner) Err() error {
 func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- error) {
 	reported := false // whether ready has its value
 	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
+	var life chan struct{}  // nil before the first sign of life
 	var garbled, last error // last says why a child with a model ends
 	for {
 		var m toParent
@@ -136,6 +138,14 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 		case m.Ready:
 			reported, r.gpu = true, m.GPU
 			ready <- nil
+		case m.Alive && life == nil:
+			life = make(chan struct{}, 1)
+			go r.watch(life)
+		case m.Alive:
+			select {
+			case life <- struct{}{}:
+			default:
+			}
 		case m.Error != nil && reported:
 			last = m.Error.error()
 		case m.Error != nil:
@@ -153,8 +163,11 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 		err = last
 	}
 	r.mu.Lock()
-	if r.closing {
+	switch {
+	case r.closing:
 		err = nil
+	case r.hangs:
+		err = fmt.Errorf("%w: rank 0: its process has shown no sign of life for %v", runtime.ErrRanks, silence)
 	}
 	r.err = err
 	streams := r.streams
@@ -167,6 +180,30 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 		s.End(r.ended())
 	}
 	close(r.done)
+}
+
+// silence is the time without a sign of life after which a child hangs, if it has shown some. It leaves time to tell
+// requests within 10 s.
+const silence = 8 * time.Second
+
+// watch kills a child without signs of life. It counts intervals, of which a suspended machine has none.
+func (r *Runner) watch(life <-chan struct{}) {
+	tick := time.NewTicker(lifeInterval)
+	defer tick.Stop()
+	for missed := 0; missed < int(silence/lifeInterval); {
+		select {
+		case <-life:
+			missed = 0
+		case <-tick.C:
+			missed++
+		case <-r.done:
+			return
+		}
+	}
+	r.mu.Lock()
+	r.hangs = true
+	r.mu.Unlock()
+	_ = r.cmd.Process.Kill()
 }
 
 // ended returns the error for requests of a child that has ended.

@@ -24,7 +24,7 @@ type toChild struct {
 }
 
 // toParent is a message from the child. Without an ID it is about the child itself: the progress of its load, that it
-// is ready, the error of its load, or why it can run no more requests.
+// is ready, that it is alive, the error of its load, or why it can run no more requests.
 type toParent struct {
 	ID     uint64         `json:"id,omitempty"`
 	Event  *event         `json:"event,omitempty"`
@@ -35,6 +35,7 @@ type toParent struct {
 	Ready  bool           `json:"ready,omitempty"`
 	GPU    bool           `json:"gpu,omitempty"`    // with Ready: the model computes on a GPU
 	Loaded float64        `json:"loaded,omitempty"` // 0 to 1
+	Alive  bool           `json:"alive,omitempty"`  // a sign of life; a child that has sent one sends others
 }
 
 // event encodes a runtime.Event. Its keys are short because there is one event for each token.
