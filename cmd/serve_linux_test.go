@@ -76,11 +76,16 @@ func serveIn(t *testing.T, home, group string, env []string, args ...string) *se
 	t.Helper()
 	c := command(home, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
 	if group != "" {
-		c.Args = append([]string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, group, c.Path}, c.Args[1:]...)
+		c.Args = append(append(inGroup(group), c.Path), c.Args[1:]...)
 		c.Path = "/bin/sh"
 	}
 	c.Env = append(c.Env, env...)
 	return serveCommand(t, home, c)
+}
+
+// inGroup is the beginning of a command that enters a control group, given by its file of processes.
+func inGroup(group string) []string {
+	return []string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, group}
 }
 
 // serveCommand starts a server command and waits until it listens.

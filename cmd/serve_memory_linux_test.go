@@ -2,9 +2,11 @@ package cmd_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -14,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +26,11 @@ import (
 // serverMemory is the memory limit of the server and its models' processes in TestServeMemory.
 const serverMemory = 2 << 30
 
-// memoryGroup creates a control group of either version with a memory limit, and returns its file of processes, or ""
-// if the system allows none.
-func memoryGroup(t *testing.T, limit int64) (procs string) {
+var memoryGroups atomic.Int64
+
+// memoryGroup creates a control group of either version with a memory limit, and returns its file of processes, or why
+// the system allows none.
+func memoryGroup(t *testing.T, limit int64) (procs string, missing error) {
 	t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -44,7 +49,7 @@ func memoryGroup(t *testing.T, limit int64) (procs string) {
 		}
 	}
 	for _, p := range places {
-		dir := filepath.Join(p.folder, fmt.Sprintf("ingot-test-%d", os.Getpid()))
+		dir := filepath.Join(p.folder, fmt.Sprintf("ingot-test-%d-%d", os.Getpid(), memoryGroups.Add(1)))
 		err = os.Mkdir(dir, 0o755)
 		if err == nil {
 			t.Cleanup(func() { // its processes have ended, but the kernel may not have noticed
@@ -58,12 +63,12 @@ func memoryGroup(t *testing.T, limit int64) (procs string) {
 			})
 			if err = os.WriteFile(filepath.Join(dir, p.file), []byte(strconv.FormatInt(limit, 10)), 0); err == nil {
 				t.Logf("the processes are in %s, with %s", dir, p.file)
-				return filepath.Join(dir, "cgroup.procs")
+				return filepath.Join(dir, "cgroup.procs"), nil
 			}
 		}
 	}
-	t.Logf("no control group limits the memory, only the peaks of processes are checked: %v", err)
-	return ""
+	return "", fmt.Errorf("no control group can limit the memory of a process: %w",
+		cmp.Or(err, errors.New("this process is in none that has a limit")))
 }
 
 // largePNG returns a 24-bit picture of 8192 x 8192 pixels of one color, without its end.
@@ -160,7 +165,11 @@ func TestServeMemory(t *testing.T) {
 	for name, of := range map[string]string{"demo": "demo", "other": "demo", "sees": "qwen3_5-vision"} {
 		ingot(t, home, "create", name, filepath.Join("..", "testdata", "models", of))
 	}
-	s := serveIn(t, home, memoryGroup(t, serverMemory), nil)
+	group, missing := memoryGroup(t, serverMemory)
+	if missing != nil {
+		t.Logf("only the peaks of processes are checked: %v", missing)
+	}
+	s := serveIn(t, home, group, nil)
 	for _, name := range []string{"demo", "other", "sees"} {
 		s.whole(t, "/api/generate", fmt.Sprintf(`{"model":%q}`, name))
 	}
