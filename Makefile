@@ -231,12 +231,14 @@ bench-start: engine
 bench-pair: engine
 	$(PYTHON) bench/pair.py $(INGOT) $(BENCH_PAIR)
 
-# Compares ranks that divide a model, processes with one thread on a processor of their own, with one rank:
-# BENCH_MACHINES='-image NAME -ranks 2' names an image of the store. Adds a line to bench/results/machines.jsonl.
+# Compares ranks that divide the dense model of bench-cpu, processes with one thread on a processor of their own, with one
+# rank, over the engine's ring and over MPI: bench/results/machines.json. Less than 30 minutes on an idle machine, most of
+# them the peers' build of the first run; BENCH_MACHINES has additional arguments, such as '-rounds 5 -backends ring'.
 bench-machines: engine
 	@mkdir -p bench/results
 	$(GO) build -o bin/bench-machines ./bench/machines
-	bin/bench-machines $(BENCH_MACHINES) | tee -a bench/results/machines.jsonl
+	bench/cpu/run.sh --peers-only
+	PYTHON=$(PYTHON) bench/machines/run.sh $(INGOT) bin/bench-machines bench/results/machines.json $(BENCH_MACHINES)
 
 # Times the masks of structured output with a vocabulary of 128,256 tokens: bench/results/grammar.json.
 # BENCH_GRAMMAR='-tokenizer FILE' uses a tokenizer.json instead of the synthetic vocabulary.

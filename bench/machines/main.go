@@ -1,36 +1,42 @@
 // Command machines compares ranks that divide a model with one rank. Each rank is a process with one thread on a
-// processor of its own, as a stand-in for a machine, and the engine's TCP ring connects them.
+// processor of its own, as a stand-in for a machine. The engine's TCP ring connects them, or MPI.
 //
-//	machines -image NAME [-store DIR] [-ranks 2] [-prefill 512] [-decode 64]
+//	machines -image NAME [-store DIR] [-ranks 2] [-backends ring,mpi] [-prefill 512] [-decode 64] [-out FILE]
 //
-// One rank with one thread, one rank with as many threads as there are ranks, and the ranks take turns. The command
-// prints one line of JSON: a [result].
+// One rank with one thread, one rank with as many threads as there are ranks, and the ranks of each backend take turns.
+// The command prints a line of JSON for each backend, a [result], and writes their list to FILE.
 package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"math"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // options are the flags.
 type options struct {
-	store, image     string
-	ranks            int
-	prefill, decode  int
-	rounds           int
-	ringRank, single bool // this process is a rank, or the only one
+	store, image, shape string
+	ranks               int
+	backends, out       string
+	mpirun              string
+	prefill, decode     int
+	rounds              int
+	role                string // of this process: one of those below
 }
+
+// The roles of processes that this program starts. A rank of a backend has the backend's name.
+const (
+	roleSingle = "single"
+	ring       = "ring"
+	mpi        = "mpi"
+)
 
 // measurement is what a process measures. Durations are in seconds.
 type measurement struct {
@@ -38,7 +44,7 @@ type measurement struct {
 	Decode  float64 `json:"decode"`  // of all tokens
 	Inside  float64 `json:"inside"`  // of decode: in kernels and in communication
 	Between float64 `json:"between"` // of decode: in communication
-	RSS     int64   `json:"rss"`     // bytes after the run
+	RSS     int64   `json:"rss"`     // bytes after the run, as of an idle model
 	Weights int64   `json:"weights"` // bytes of the rank's tensors
 }
 
@@ -51,20 +57,24 @@ type result struct {
 	DecodeRatio  float64 `json:"decode_ratio"`  // speed-up
 	ThreadsRatio float64 `json:"threads_ratio"` // speed-up in decode of threads of one rank
 	RSSRatio     float64 `json:"rss_ratio"`     // of the largest rank
+	WeightsRatio float64 `json:"weights_ratio"` // bytes of the largest rank's tensors
 	OutsideShare float64 `json:"outside_share"` // of a token's time: neither kernels nor communication
-	Between      float64 `json:"between_share"` // of a token's time: communication, with the wait for other ranks
+	BetweenShare float64 `json:"between_share"` // of a token's time: communication, with the wait for other ranks
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.store, "store", "", "folder of the store; empty is the user's own")
 	flag.StringVar(&o.image, "image", "", "name of the model image")
+	flag.StringVar(&o.shape, "shape", "", "name of the model in the results; empty is the image's")
 	flag.IntVar(&o.ranks, "ranks", 2, "number of ranks")
+	flag.StringVar(&o.backends, "backends", ring, "backends that connect the ranks: ring, mpi")
+	flag.StringVar(&o.mpirun, "mpirun", "mpirun", "Open MPI's program")
+	flag.StringVar(&o.out, "out", "", "file for the list of results")
 	flag.IntVar(&o.prefill, "prefill", 512, "tokens of the prompt")
 	flag.IntVar(&o.decode, "decode", 64, "tokens to decode")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds, of which the fastest count")
-	flag.BoolVar(&o.ringRank, "rank", false, "be a rank, for this program's own use")
-	flag.BoolVar(&o.single, "single", false, "be the only rank, for this program's own use")
+	flag.StringVar(&o.role, "role", "", "what this process is, for this program's own use")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/machines:", err)
@@ -73,43 +83,71 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	if o.ringRank || o.single {
-		m, err := measure(ctx, o)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(os.Stdout).Encode(m)
+	if o.role != "" {
+		return measure(ctx, o, func(m measurement) error { return json.NewEncoder(os.Stdout).Encode(m) })
+	}
+	backends := strings.Split(o.backends, ",")
+	if slices.ContainsFunc(backends, func(b string) bool { return b != ring && b != mpi }) {
+		return fmt.Errorf("-backends %s: want ring or mpi", o.backends)
 	}
 	var one, threads measurement
-	ranks := make([]measurement, o.ranks)
+	ranks := make([][]measurement, len(backends))
 	for range o.rounds {
-		a, err := o.processes(ctx, 1, 1)
+		a, err := o.process(ctx, 1)
 		if err != nil {
 			return err
 		}
-		b, err := o.processes(ctx, 1, o.ranks)
+		b, err := o.process(ctx, o.ranks)
 		if err != nil {
 			return err
 		}
-		c, err := o.processes(ctx, o.ranks, 1)
-		if err != nil {
-			return err
-		}
-		one, threads = one.best(a[0]), threads.best(b[0])
-		for i := range ranks {
-			ranks[i] = ranks[i].best(c[i])
+		one, threads = one.best(a), threads.best(b)
+		for i, backend := range backends {
+			c, err := o.group(ctx, backend)
+			if err != nil {
+				return fmt.Errorf("%s: %w", backend, err)
+			}
+			if ranks[i] == nil {
+				ranks[i] = c
+			}
+			for rank := range c {
+				ranks[i][rank] = ranks[i][rank].best(c[rank])
+			}
 		}
 	}
-	r := result{Ranks: o.ranks, Backend: "ring", Shape: o.image, ThreadsRatio: one.Decode / threads.Decode}
+	var results []result
+	for i, backend := range backends {
+		results = append(results, o.compare(backend, one, threads, ranks[i]))
+		if err := json.NewEncoder(os.Stdout).Encode(results[i]); err != nil {
+			return err
+		}
+	}
+	if o.out == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.out, append(b, '\n'), 0o644)
+}
+
+// compare compares ranks with one on one thread.
+func (o options) compare(backend string, one, threads measurement, ranks []measurement) result {
+	r := result{Ranks: o.ranks, Backend: backend, Shape: o.shape, ThreadsRatio: one.Decode / threads.Decode}
+	if r.Shape == "" {
+		r.Shape = o.image
+	}
 	var slowest measurement
 	for _, m := range ranks {
 		slowest.Prefill, slowest.Decode = max(slowest.Prefill, m.Prefill), max(slowest.Decode, m.Decode)
 		r.RSSRatio = max(r.RSSRatio, float64(m.RSS)/float64(one.RSS))
+		r.WeightsRatio = max(r.WeightsRatio, float64(m.Weights)/float64(one.Weights))
 		r.OutsideShare = max(r.OutsideShare, 1-m.Inside/m.Decode)
-		r.Between = max(r.Between, m.Between/m.Decode)
+		r.BetweenShare = max(r.BetweenShare, m.Between/m.Decode)
 	}
 	r.PrefillRatio, r.DecodeRatio = one.Prefill/slowest.Prefill, one.Decode/slowest.Decode
-	return json.NewEncoder(os.Stdout).Encode(r)
+	return r
 }
 
 // best returns the faster of two measurements, prefill and decode by themselves.
@@ -125,67 +163,10 @@ func (m measurement) best(n measurement) measurement {
 	return m
 }
 
-// processes measures ranks with so many threads each, on processors of their own.
-func (o options) processes(ctx context.Context, ranks, threads int) ([]measurement, error) {
-	dir, err := os.MkdirTemp("", "ingot-machines-")
-	if err != nil {
-		return nil, err
+// decode reads the measurement that a process has printed.
+func decode(out *bytes.Buffer) (m measurement, err error) {
+	if out.Len() == 0 {
+		return m, errors.New("it printed no measurement")
 	}
-	defer os.RemoveAll(dir)
-	hosts, err := freePorts(ranks)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, "hosts.json")
-	if err := os.WriteFile(file, hosts, 0o600); err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop() // one that failed leaves others waiting
-	commands, outs := make([]*exec.Cmd, ranks), make([]bytes.Buffer, ranks)
-	for rank := range commands {
-		role := "-rank"
-		if ranks == 1 {
-			role = "-single"
-		}
-		c := exec.CommandContext(ctx, "taskset", "-c", fmt.Sprintf("%d-%d", rank*threads, (rank+1)*threads-1), os.Args[0],
-			role, "-store", o.store, "-image", o.image, "-prefill", fmt.Sprint(o.prefill), "-decode", fmt.Sprint(o.decode))
-		c.Env = append(os.Environ(), "MLX_HOSTFILE="+file, fmt.Sprint("MLX_RANK=", rank),
-			fmt.Sprint("INGOT_CPU_THREADS=", threads))
-		c.Stdout, c.Stderr = &outs[rank], os.Stderr
-		if err := c.Start(); err != nil {
-			return nil, err
-		}
-		commands[rank] = c
-	}
-	all, failed := make([]measurement, ranks), error(nil)
-	for rank, c := range commands {
-		err := c.Wait()
-		if err == nil {
-			err = json.Unmarshal(outs[rank].Bytes(), &all[rank])
-		}
-		if err != nil {
-			stop()
-			failed = cmp.Or(failed, fmt.Errorf("rank %d of %d: %w", rank, ranks, err))
-		}
-	}
-	return all, failed
+	return m, json.Unmarshal(out.Bytes(), &m)
 }
-
-// freePorts returns a file of hosts for the ring.
-func freePorts(n int) ([]byte, error) {
-	var hosts []string
-	for range n {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		hosts = append(hosts, fmt.Sprintf("[%q]", l.Addr()))
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return []byte("[" + strings.Join(hosts, ",") + "]"), nil
-}
-
-var errNoRSS = errors.New("no resident set size in /proc/self/status")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -20,54 +21,64 @@ import (
 	"github.com/ingotml/ingot/runtime/processor"
 )
 
-// measure loads this process's rank of the image and measures it.
-func measure(ctx context.Context, o options) (m measurement, err error) {
+// measure loads this process's rank of the image, measures it and reports. It returns when all ranks have reported:
+// mpirun ends the others when one has ended.
+func measure(ctx context.Context, o options, report func(measurement) error) error {
 	name, err := manifest.ParseName(o.image)
 	if err != nil {
-		return m, err
+		return err
 	}
 	s, err := store.OpenExisting(o.store)
 	if err != nil {
-		return m, err
+		return err
 	}
 	entry, err := s.Resolve(ctx, name)
 	if err != nil {
-		return m, err
+		return err
 	}
 	e, err := engine.Find(engine.Options{})
 	if err != nil {
-		return m, fmt.Errorf("%w: run `ingot engine install`", err)
+		return fmt.Errorf("%w: run `ingot engine install`", err)
 	}
 	cpu, err := mlx.CPUFromEnv()
 	if err != nil {
-		return m, err
+		return err
 	}
 	thread, err := mlx.Open(e, mlx.Options{CPU: cpu})
 	if err != nil {
-		return m, err
+		return err
 	}
 	defer thread.Close()
 	var ranks *mlx.Group
-	if o.ringRank {
+	if o.role != roleSingle {
 		err = thread.Do(ctx, func() (err error) {
-			ranks, err = thread.Join(mlx.GroupOptions{Backend: "ring", Limit: time.Minute})
+			ranks, err = thread.Join(mlx.GroupOptions{Backend: o.role, Limit: time.Minute})
 			return err
 		})
 		if err != nil {
-			return m, err
+			return err
 		}
 	}
 	f := processor.Files{Store: s, Image: entry.Image}
 	noDraft := runtime.Options{Draft: runtime.DraftOptions{Off: true}}
 	model, err := load.OpenRank(ctx, thread, ranks, f, f.Processor, noDraft)
 	if err != nil {
-		return m, err
+		return err
 	}
-	err = model.Do(ctx, func() error { m = forward(model, o); return nil })
-	if err == nil {
-		m.RSS, err = residentBytes()
-	}
-	return m, errors.Join(err, model.Close(nil))
+	err = model.Do(ctx, func() error {
+		m := forward(model, o)
+		thread.ClearCache() // as a model that has become idle does
+		debug.FreeOSMemory()
+		if m.RSS, err = residentBytes(); err != nil {
+			return err
+		}
+		if err := report(m); err != nil || ranks == nil {
+			return err
+		}
+		mlx.Eval(ranks.AllSum(mlx.Zeros(thread, mlx.Float32, 1)))
+		return nil
+	})
+	return errors.Join(err, model.Close(nil))
 }
 
 // forward measures a prompt and greedy decoding after it.
@@ -85,9 +96,10 @@ func forward(model *load.Model, o options) (m measurement) {
 		})
 		return token
 	}
+	vocab := int(model.Processor.Config.Facts().Vocab)
 	prompt := make([]int32, o.prefill)
 	for i := range prompt {
-		prompt[i] = int32(100 + i*7919%500)
+		prompt[i] = int32(i * 7919 % vocab) // from all over the vocabulary, and of the table of embeddings
 	}
 	next(prompt[:min(64, len(prompt))]) // maps the weights
 	begin := time.Now()
