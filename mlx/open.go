@@ -13,7 +13,7 @@ import (
 // Options configures Open. The zero value suits most callers.
 type Options struct {
 	Budget     int64 // bytes that arrays may use; 0 means DefaultBudget
-	CacheLimit int64 // bytes of free buffers kept for reuse; 0 means an eighth of the budget, at most 2 GiB
+	CacheLimit int64 // bytes of free buffers kept for reuse; 0: an eighth of the budget, at most 2 GiB, on a CPU 32 MiB
 	CPU        CPUOptions
 }
 
@@ -25,7 +25,12 @@ type Info struct {
 	Device  map[string]string // the engine's properties of the device
 }
 
-const maxCache = 2 << 30
+// The most that is kept for reuse by default. A host's memory is cheap to allocate again, and most of what a long
+// prompt frees, its smaller KV caches, fits nothing that follows: only what the parts of a forward pass reuse pays.
+const (
+	maxCache     = 2 << 30
+	maxHostCache = 32 << 20
+)
 
 // Fork starts another engine thread of the process, for a rank of a group. Threads share the memory budget and the
 // team of CPU threads: what runs while another thread has the team runs on its own thread alone, with the same results.
@@ -63,6 +68,9 @@ func Open(e *engine.Engine, o Options) (*Thread, error) {
 		}
 		if o.CacheLimit == 0 {
 			o.CacheLimit = min(o.Budget/8, maxCache)
+			if !gpu {
+				o.CacheLimit = min(o.CacheLimit, maxHostCache)
+			}
 		}
 		for which, value := range map[int32]int64{limitBudget: o.Budget, limitCache: o.CacheLimit} {
 			if failed := cLimit(which, value); failed != "" {

@@ -1,6 +1,9 @@
 package mlx
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // scope owns the arrays made while it is the innermost one.
 type scope struct {
@@ -17,6 +20,20 @@ func (t *Thread) Scope(fn func()) {
 		t.free(s.arrays)
 	}()
 	fn()
+}
+
+// Result runs fn in a scope of its own and returns the array that fn returns, in the scope of the caller. All other
+// arrays made in fn are freed, even if fn panics, so what the result is computed from lives only until it is used: the
+// memory of a forward pass is that of its widest part, not of all its parts. Call it inside Do.
+func (t *Thread) Result(fn func() *Array) (result *Array) {
+	t.Scope(func() {
+		if result = fn(); result != nil && !result.kept {
+			outer := t.scope.outer
+			t.scope.arrays = slices.DeleteFunc(t.scope.arrays, func(a *Array) bool { return a == result })
+			outer.arrays = append(outer.arrays, result)
+		}
+	})
+	return result
 }
 
 // Keep removes arrays from their scopes: they live until Free. Nil arrays are skipped. It returns the first array.

@@ -124,3 +124,40 @@ func TestCopyOwnsItsMemory(t *testing.T) {
 		}
 	})
 }
+
+// What a result is computed from is freed as soon as it is used, so the peak does not grow with the steps.
+func TestResultFreesWhatItIsMadeFrom(t *testing.T) {
+	const elements, steps = 1 << 18, 20
+	before := live(t)
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		x := mlx.Ones(e, mlx.Float32, elements)
+		mlx.Eval(x)
+		y := e.Result(func() *mlx.Array {
+			y := x
+			for range steps {
+				y = mlx.Add(mlx.Sin(y), x)
+			}
+			return y
+		})
+		if got := e.Memory().Arrays - before; got != 2 {
+			t.Errorf("%d arrays, want the input and the result", got)
+		}
+		e.ResetPeak()
+		active := e.Memory().Active
+		mlx.Eval(y)
+		if m := e.Memory(); m.Peak-active > 3*4*elements {
+			t.Errorf("%d bytes more at the peak, an array has %d", m.Peak-active, 4*elements)
+		}
+		if same := e.Result(func() *mlx.Array { return x }); same != x || x.Float32s()[0] != 1 {
+			t.Error("an array of the outer scope is not its own result")
+		}
+		kept := e.Result(func() *mlx.Array { return mlx.Keep(mlx.Add(x, x)) })
+		mlx.Free(kept)
+		if e.Result(func() *mlx.Array { return nil }) != nil {
+			t.Error("no result became one")
+		}
+	})
+	if got := live(t) - before; got != 0 {
+		t.Errorf("%d arrays are left over", got)
+	}
+}

@@ -33,6 +33,12 @@ type Model interface {
 	Head(hidden *mlx.Array) *mlx.Array
 }
 
+// Forward returns the model's Forward of a batch of the parts. Nothing else of the forward pass is held, so evaluating
+// the result frees each activation after its last use.
+func Forward(t *mlx.Thread, m Model, parts ...nn.Part) *mlx.Array {
+	return t.Result(func() *mlx.Array { return m.Forward(nn.NewBatch(t, parts...)) })
+}
+
 // Builder builds a model of one type from its parsed configuration. It takes every tensor of the configuration's tensor
 // table. The caller checks w.Err afterwards.
 type Builder[C arch.Model, M Model] func(t *mlx.Thread, config C, w *nn.Weights) M

@@ -68,9 +68,11 @@ func (r *Repeater) Forward(parts ...nn.Part) *mlx.Array {
 func (r *Repeater) ForwardUnread(parts ...nn.Part) *mlx.Array {
 	r.Forget()
 	r.parts = nil
-	b := nn.NewBatch(r.thread, parts...)
-	b.Unread = true
-	return r.model.Forward(b)
+	return r.thread.Result(func() *mlx.Array {
+		b := nn.NewBatch(r.thread, parts...)
+		b.Unread = true
+		return r.model.Forward(b)
+	})
 }
 
 // Wanted returns the number of rows whose output is wanted of a batch of the parts.
@@ -94,12 +96,15 @@ func (r *Repeater) forward(parts []nn.Part) *mlx.Array {
 		r.parts, r.failed = keys, 0
 	}
 	record := same && r.failed < maxFailures && !r.thread.Info().GPU && r.inPlace(parts)
-	b := nn.NewBatch(r.thread, parts...)
-	hidden := r.model.Forward(b)
-	if record {
-		r.record(b, hidden)
+	if !record {
+		return Forward(r.thread, r.model, parts...)
 	}
-	return hidden
+	return r.thread.Result(func() *mlx.Array {
+		b := nn.NewBatch(r.thread, parts...)
+		hidden := r.model.Forward(b)
+		r.record(b, hidden)
+		return hidden
+	})
 }
 
 // Forget frees the tape, which holds on to the sequences' stores. Call it before freeing a sequence.

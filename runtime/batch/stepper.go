@@ -223,5 +223,7 @@ func (e *stepper) sendAhead(plan []batchItem, samples []*sample.Pending) {
 		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt),
 			Shift: s.g.pictures.prompt.GeneratedShift()})
 	}
-	e.sample(next, e.model.Target.Forward(nn.NextBatch(sample.Unread(samples), parts...)))
+	e.sample(next, e.model.Thread.Result(func() *mlx.Array {
+		return e.model.Target.Forward(nn.NextBatch(sample.Unread(samples), parts...))
+	}))
 }

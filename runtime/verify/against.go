@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
@@ -112,7 +113,7 @@ func logitsFor(ctx context.Context, m *load.Model, input []int32, n int) (logits
 	}()
 	err = m.Do(ctx, func() error {
 		input := input[:len(input)-1]
-		x := m.Target.Forward(nn.NewBatch(m.Thread, nn.Part{Seq: seq, Tokens: input, All: true, Text: len(input)}))
+		x := models.Forward(m.Thread, m.Target, nn.Part{Seq: seq, Tokens: input, All: true, Text: len(input)})
 		if rows := x.Dim(0); n < rows {
 			x = mlx.SliceAxis(x, 0, mlx.Range(rows-n, rows))
 		}

@@ -60,7 +60,7 @@ func probeDraft(m *load.Model, draft models.Draft) error {
 	defer seq.Free()
 	defer own.Free()
 	tokens := probeTokens(m)
-	hidden := m.Target.Forward(nn.NewBatch(m.Thread, nn.Part{Seq: seq, Tokens: tokens, All: true}))
+	hidden := models.Forward(m.Thread, m.Target, nn.Part{Seq: seq, Tokens: tokens, All: true})
 	logits := m.Target.Head(hidden)
 	prompt := tokens[1:] // a draft with its own KV cache evaluates the prompt too
 	if len(draft.Layers()) == 0 {

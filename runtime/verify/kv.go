@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
@@ -47,7 +48,7 @@ func KVTypes(
 		for i, seq := range sequences {
 			var logits []float32
 			if err := m.Do(ctx, func() error {
-				x := m.Target.Forward(nn.NewBatch(m.Thread, nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)}))
+				x := models.Forward(m.Thread, m.Target, nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)})
 				logits = m.Target.Head(x).Float32s()
 				return nil
 			}); err != nil {

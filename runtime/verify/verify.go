@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
@@ -77,7 +78,7 @@ func forward(
 		var logits []float32
 		if err := m.Do(ctx, func() error {
 			part := nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)}
-			hidden := m.Target.Forward(nn.NewBatch(m.Thread, pictures.Part(part, seq.Offset())))
+			hidden := models.Forward(m.Thread, m.Target, pictures.Part(part, seq.Offset()))
 			logits = m.Target.Head(hidden).Float32s()
 			return nil
 		}); err != nil {
