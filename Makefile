@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./reg
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-fit bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -200,6 +200,15 @@ bench-real: engine
 	bench/cpu/run.sh --peers-only
 	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/real.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_REAL)
+
+# Compares what `ingot fit` predicts, sizes, memory and speed, with what is then measured, on four shapes, and fails where it
+# is too far off: bench/results/fit.json. At most ten minutes on an idle machine with the models of bench-cpu, which it makes
+# otherwise. BENCH_FIT='--shapes "smollm2 dense"' measures less.
+bench-fit: engine
+	$(GO) build -o bin/bench-cpu ./bench/cpu
+	bench/cpu/run.sh --peers-only
+	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && PYTHONPATH=bench/cpu \
+		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/fit/run.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_FIT)
 
 # Quantizes SmolLM2 and a small model that it trains with ingot, llama.cpp and mlx-lm, in many types, and compares each result
 # with its own base: bench/results/quality.json and quality.svg. Less than an hour with the peers' build; an interrupted run

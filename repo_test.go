@@ -67,6 +67,7 @@ var inside = map[string][]string{
 	"runtime/sample":      {"runtime"},
 	"runtime/fit":         {"runtime"},
 	"runtime/divide":      {"runtime", "runtime/fit"},
+	"runtime/speed":       {"runtime", "runtime/load", "runtime/sample"},
 	"runtime/processor":   {"runtime", "runtime/embed", "runtime/fit"},
 	"runtime/pictures":    {"runtime", "runtime/processor"},
 	"runtime/load":        {"runtime", "runtime/processor", "runtime/pictures"},

@@ -43,6 +43,7 @@ type Layer interface {
 	commit(rows int)                             // see Sequence.Commit
 	inPlace(rows int) (k, v *mlx.Array, ok bool) // see Sequence.InPlace
 	advance(rows int)                            // see Sequence.Advance
+	skip(n int)                                  // see Sequence.Skip
 }
 
 // Attention is a Layer that keeps keys and values, which [mlx.Attend] reads and writes in place.

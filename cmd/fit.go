@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/runtime/fit"
+	"github.com/ingotml/ingot/runtime/speed"
 	"github.com/spf13/cobra"
 )
 
@@ -21,6 +23,8 @@ type fitOptions struct {
 	machine string
 	context int
 	kv      kvFlag
+	cpu     cpuFlags
+	noSpeed bool
 	json    bool
 }
 
@@ -30,6 +34,8 @@ type fitJSON struct {
 	Memory  int64         `json:"memory"`  // that a model may use
 	Context int           `json:"context"` // tokens
 	Types   []fitTypeJSON `json:"types"`   // the largest first
+	// NoSpeed says why no type has a speed.
+	NoSpeed string `json:"no_speed,omitempty"`
 }
 
 type fitTypeJSON struct {
@@ -40,6 +46,8 @@ type fitTypeJSON struct {
 	Total int64      `json:"total_memory"`
 	Fits  bool       `json:"fits"`
 
+	// Speed is of a type that fits, measured with made-up weights.
+	Speed *speed.Speed `json:"speed,omitempty"`
 	// Certificate is the one that was stored last, of a source that is a model of the store.
 	Certificate *certificateJSON `json:"certificate,omitempty"`
 }
@@ -48,15 +56,21 @@ func (a *app) fitCmd() *cobra.Command {
 	var o fitOptions
 	c := &cobra.Command{
 		Use:   "fit SOURCE",
-		Short: "Show which types of a model fit in memory",
+		Short: "Show the size, memory and speed of a model by type",
 		Long: `Show the size of a model in each type, and whether it fits in the memory of this machine, or of --for,
 with a sequence of --context tokens. SOURCE is a model of the store, a checkpoint folder, a GGUF file, or a
 repository of a hub: hf.co/ORG/REPO[@REVISION][:FILE-OR-TYPE]. Only headers of its files are read.
 
-Sizes are exact: they are the bytes of the tensors that "ingot create -q TYPE" makes. Memory is an estimate
-of the least that is needed: the weights, the state of the sequence, and what a step and the program take.
-Caches take more where there is more. A model of the store that has a certificate ("ingot verify --certify")
-is shown with its mean divergence.`,
+Sizes are exact: they are the bytes of the tensors that "ingot create -q TYPE" makes. Memory is that of "ingot
+run" with one sequence: the weights, the state of the sequence, and what a step of its prompt and the program
+take. The prefix cache of a server takes more where there is more.
+
+Speeds are tokens per second on this machine, of types that fit: decode at the beginning and after --context
+tokens, and prefill of 512 tokens. They are measured, in one to four seconds, by the installed engine with
+some layers of the model and made-up weights, so a busy machine shows what is left of it. Without an engine,
+and for another machine (--for), speeds are unknown, and memory is a rougher estimate.
+
+A model of the store that has a certificate ("ingot verify --certify") is shown with its mean divergence.`,
 		Example: `  ingot fit hf.co/Qwen/Qwen3-8B
   ingot fit mymodel --for 16GB --context 32768`,
 		Args: between(1, 1),
@@ -66,6 +80,8 @@ is shown with its mean divergence.`,
 	f.StringVar(&o.machine, "for", "", "memory `SIZE` of the machine (default this machine's)")
 	f.IntVar(&o.context, "context", 0, "`tokens` of a sequence (default 4096)")
 	o.kv.add(c)
+	o.cpu.add(c)
+	f.BoolVar(&o.noSpeed, "no-speed", false, "do not predict the speed")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -100,6 +116,8 @@ func (a *app) fit(c *cobra.Command, arg string, o fitOptions) error {
 	}
 	use := fit.Use{Context: o.context, KV: kv}
 	out := fitJSON{Model: arg, Memory: memory, Context: fit.ContextOf(sizes.Model, use)}
+	var fitting []*plan.Plan
+	var of []int // of the types of fitting
 	for i, p := range sizes.Plans {
 		name := recipe.Source
 		if asked[i].Type != 0 {
@@ -112,13 +130,37 @@ func (a *app) fit(c *cobra.Command, arg string, o fitOptions) error {
 			return sizes.Err[i]
 		}
 		need := fit.Need(sizes.Model, p.Totals.Bytes, use)
-		t := fitTypeJSON{name, p.Totals.Bytes, p.Totals.BitsPerWeight, need, need.Total(), need.Total() <= memory, nil}
+		t := fitTypeJSON{
+			Type: name, Bytes: p.Totals.Bytes, Bits: p.Totals.BitsPerWeight, Need: need, Total: need.Total(),
+			Fits: need.Total() <= memory,
+		}
 		if name == recipe.Source {
 			if t.Certificate, err = a.lastCertificate(c.Context(), arg); err != nil {
 				return err
 			}
 		}
 		out.Types = append(out.Types, t)
+		if t.Fits {
+			fitting, of = append(fitting, p), append(of, len(out.Types)-1)
+		}
+	}
+	if !o.noSpeed {
+		o.context = out.Context
+		made, program, err := a.speeds(c.Context(), sizes.Model, fitting, o)
+		switch {
+		case errors.Is(err, errNoSpeed):
+			out.NoSpeed = err.Error()
+		case err != nil:
+			return err
+		}
+		use.Program, use.RowBytes, use.Constants = program, made.RowBytes, made.Constants
+		for i, s := range made.Speeds {
+			t := &out.Types[of[i]]
+			t.Speed, use.Prefill = &s, s.Prefill
+			t.Need = fit.Need(sizes.Model, t.Bytes, use)
+			t.Total = t.Need.Total()
+			t.Fits = t.Total <= memory
+		}
 	}
 	slices.SortStableFunc(out.Types, func(a, b fitTypeJSON) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
 	return a.printFit(out, o.json)
@@ -151,6 +193,10 @@ func (a *app) printFit(out fitJSON, asJSON bool) error {
 	}
 	w := newTable(a.out)
 	header := []string{"TYPE", "BITS/WEIGHT", "SIZE", "MEMORY", "FITS"}
+	timed := slices.ContainsFunc(out.Types, func(t fitTypeJSON) bool { return t.Speed != nil })
+	if timed {
+		header = append(header, "DECODE", fmt.Sprintf("AT %d", out.Context), "PREFILL")
+	}
 	certified := slices.ContainsFunc(out.Types, func(t fitTypeJSON) bool { return t.Certificate != nil })
 	if certified {
 		header = append(header, "MEAN KL")
@@ -162,6 +208,11 @@ func (a *app) printFit(out fitJSON, asJSON bool) error {
 			fits = "yes"
 		}
 		row := []string{t.Type, fmt.Sprintf("%.2f", t.Bits), size(t.Bytes), size(t.Total), fits}
+		if s := t.Speed; s != nil {
+			row = append(row, perSecond(s.Decode), perSecond(s.Deep), perSecond(s.Prefill))
+		} else if timed {
+			row = append(row, "", "", "")
+		}
 		if f := t.Certificate; f != nil {
 			row = append(row, fmt.Sprintf("%.3g +- %.2g", f.Figures.MeanKL.Value, f.Figures.MeanKL.Error))
 		} else if certified {
@@ -173,5 +224,18 @@ func (a *app) printFit(out fitJSON, asJSON bool) error {
 		return err
 	}
 	a.note("memory for models: %s; context: %d tokens", size(out.Memory), out.Context)
+	if timed {
+		a.note("speeds are in tokens per second")
+	} else if out.NoSpeed != "" {
+		a.note("%s", out.NoSpeed)
+	}
 	return nil
+}
+
+// perSecond formats tokens per second.
+func perSecond(x float64) string {
+	if x >= 100 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.3g", x)
 }

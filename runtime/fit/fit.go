@@ -1,8 +1,10 @@
-// Package fit estimates the least memory that a model needs, from its configuration and the size of its weights, before
-// any of them is read. Caches take more where there is more.
+// Package fit predicts the memory that a model needs for one sequence, from its configuration and the size of its
+// weights, before any of them is read. Prefix caches take more where there is more.
 package fit
 
 import (
+	"cmp"
+
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/runtime"
 )
@@ -15,7 +17,7 @@ const DefaultContext = 4096
 type Memory struct {
 	Weights int64 `json:"weights"`
 	State   int64 `json:"state"`   // keys, values and recurrent states of the whole context
-	Working int64 `json:"working"` // an estimate: activations of a step, and the program with its engine
+	Working int64 `json:"working"` // activations of a step, and the program with its engine
 }
 
 // Total is the sum.
@@ -26,26 +28,55 @@ type Use struct {
 	Context  int // tokens; 0 = DefaultContext
 	Float32s bool
 	KV       runtime.KVType
+
+	// What was measured with an engine; 0 = estimates.
+	Program   int64   // memory of the program with the engine and no model
+	RowBytes  int64   // memory of a row of a prompt while it is evaluated
+	Constants int64   // arrays computed from the weights
+	Prefill   float64 // tokens per second
 }
 
-// The program and the engine, and the rows that a step of a prompt has at most.
+// The constants of the prediction: what is neither in the model's configuration nor measured.
 const (
-	program   = 256 << 20
-	chunkRows = 512
+	program   = 50 << 20 // of which 37 MB are the files of the program and the engine
+	perToken  = 100      // bytes that the tokenizer takes for each token of the vocabulary
+	kept      = 32 << 20 // freed buffers that a CPU's engine keeps, as in package mlx
+	holes     = 16 << 20 // between buffers in use, which the C library does not return
+	growth    = 256      // positions by which a KV cache grows, as in package cache
+	mostRows  = 2048     // of a step of a prompt, as in package batch
+	rowStep   = 256      // the multiple of these rows
+	soloSteps = 3        // seconds of a step of a prompt that is alone
 )
 
 // Need predicts the memory of a model whose weights have the given size.
 func Need(m arch.Model, weights int64, u Use) Memory {
 	return Memory{
-		Weights: weights, State: State(m, ContextOf(m, u), u.Float32s, u.KV), Working: program + Working(m, u),
+		Weights: weights, State: stateOf(m, u),
+		Working: cmp.Or(u.Program, program) + perToken*m.Facts().Vocab + Working(m, u),
 	}
 }
 
-// Working estimates the memory of a step besides weights and state.
+// stateOf returns the size of the state of a sequence, which grows in steps.
+func stateOf(m arch.Model, u Use) int64 {
+	return State(m, (ContextOf(m, u)+growth-1)/growth*growth, u.Float32s, u.KV)
+}
+
+// Working predicts the memory of the engine besides weights and state: the activations of a step, and what it keeps.
 func Working(m arch.Model, u Use) int64 {
-	f := m.Facts()
-	rows := min(int64(ContextOf(m, u)), chunkRows)
-	return 4 * (rows*(8*f.Hidden+3*widest(m)) + 4*f.Vocab)
+	each := u.RowBytes
+	if each == 0 {
+		each = 2 * (4*m.Facts().Hidden + 3*widest(m))
+	}
+	return u.Constants + int64(rowsOf(ContextOf(m, u), u.Prefill))*each + min(kept+holes, stateOf(m, u))
+}
+
+// rowsOf returns the rows of a step of a prompt with the given number of tokens, by the speed of prefill.
+func rowsOf(context int, prefill float64) int {
+	rows := mostRows
+	if prefill > 0 {
+		rows = min(max(int(prefill*soloSteps)/rowStep*rowStep, rowStep), mostRows)
+	}
+	return min(rows, context)
 }
 
 // ContextOf returns the number of tokens that memory is predicted for.
@@ -74,13 +105,20 @@ func State(m arch.Model, tokens int, float32s bool, kv runtime.KVType) int64 {
 	return each * (fixed + n)
 }
 
-// widest returns the rows of the widest weight matrix, except for those of the vocabulary.
-func widest(m arch.Model) (rows int64) {
+// widest returns the most elements that a weight matrix makes of a row, except for those of the vocabulary. Of a stack
+// of experts, the chosen ones count.
+func widest(m arch.Model) (elements int64) {
 	vocab := m.Facts().Vocab
 	for _, s := range m.Table().Specs {
-		if n := len(s.Shape); n > 1 && s.Shape[n-2] != vocab {
-			rows = max(rows, s.Shape[n-2])
+		n := len(s.Shape)
+		if n < 2 || s.Shape[n-2] == vocab {
+			continue
 		}
+		rows := s.Shape[n-2]
+		if n > 2 {
+			rows *= max(int64(float64(s.Shape[0])*arch.ReadShare(m, s)), 1)
+		}
+		elements = max(elements, rows)
 	}
-	return rows
+	return elements
 }

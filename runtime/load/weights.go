@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/models/shard"
+	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -18,6 +19,12 @@ var dtypes = map[safetensors.DType]mlx.DType{
 	"BOOL": mlx.Bool, "U8": mlx.Uint8, "U16": mlx.Uint16, "U32": mlx.Uint32, "U64": mlx.Uint64, "I8": mlx.Int8,
 	"I16": mlx.Int16, "I32": mlx.Int32, "I64": mlx.Int64, "F16": mlx.Float16, "BF16": mlx.BFloat16, "F32": mlx.Float32,
 	"F64": mlx.Float64,
+}
+
+// DType returns the engine's type of the elements of a blob, if it has it.
+func DType(d safetensors.DType) (mlx.DType, bool) {
+	t, ok := dtypes[d]
+	return t, ok
 }
 
 // loadWeights loads a model's tensors, or a rank's parts of them, on the engine's thread. If it fails, it frees them.
@@ -72,6 +79,19 @@ func (b *tensorBlob) countType(count map[mlx.DType]int) {
 	}
 }
 
+// NewWeights returns the weights of a model that nothing divides, with the type of activations that it computes in.
+func NewWeights(tensors map[string]*nn.Tensor, of arch.Model) *nn.Weights {
+	types := map[mlx.DType]int{}
+	for _, t := range tensors {
+		if t.Packed == nil {
+			types[t.Array.DType()]++
+		} else if t.Packed.Biases != nil {
+			types[t.Packed.Scales.DType()]++
+		}
+	}
+	return nn.NewWeights(mostUsed(types, of.Facts().Wide), tensors)
+}
+
 // mostUsed returns the type of activations: the type of most tensors, preferring bfloat16, then float16. float16 is too
 // narrow for wide models, which compute in bfloat16.
 func mostUsed(count map[mlx.DType]int, wide bool) mlx.DType {
@@ -122,17 +142,28 @@ func (b *tensorBlob) load(t *mlx.Thread, own *shard.Part, float32s bool) (*nn.Te
 		}
 		arrays[suffix] = a
 	}
-	tensor := &nn.Tensor{Array: arrays[""], Part: own}
+	tensor := TensorOf(arrays, b.packed)
+	tensor.Part = own
 	if b.packed != 0 {
-		tensor.Packed = &nn.Packed{
-			Scales: arrays[blob.ScaleSuffix], Biases: arrays[blob.BiasSuffix],
-			Mode: modes[b.packed.Mode()], Bits: b.packed.Bits(), Group: b.packed.Group(), Global: b.header.Global,
-		}
+		tensor.Packed.Global = b.header.Global
 	}
+	return tensor, nil
+}
+
+// TensorOf makes a tensor of the arrays of a blob, by their suffixes, and keeps them. The type is 0 if they are not
+// quantized.
+func TensorOf(arrays map[string]*mlx.Array, of quantize.Type) *nn.Tensor {
 	for _, a := range arrays {
 		mlx.Keep(a)
 	}
-	return tensor, nil
+	tensor := &nn.Tensor{Array: arrays[""]}
+	if of != 0 {
+		tensor.Packed = &nn.Packed{
+			Scales: arrays[blob.ScaleSuffix], Biases: arrays[blob.BiasSuffix],
+			Mode: modes[of.Mode()], Bits: of.Bits(), Group: of.Group(),
+		}
+	}
+	return tensor
 }
 
 // array makes the array of a part. It maps the file, unless the elements are not aligned to their size:

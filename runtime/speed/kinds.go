@@ -1,0 +1,72 @@
+package speed
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+)
+
+// kind is the layers of a model that take the same time.
+type kind struct {
+	layers []int
+	bytes  int64 // of weights that one of them reads for a token
+}
+
+// kindsOf divides the layers of a model by their tensors, types and states. last is the index of the last layer's kind.
+// active is the number of bytes of weights that a token reads in all layers.
+func kindsOf(m arch.Model, tensors []Tensor, layers int) (kinds []kind, last int, active int64) {
+	table := m.Table()
+	specs := map[string]arch.Spec{}
+	for _, s := range table.Specs {
+		specs[s.Name] = s
+	}
+	of := make([][]string, layers)
+	bytes := make([]int64, layers)
+	for _, t := range tensors {
+		i, pattern := layerOf(t.Name)
+		if part := table.PartOf(t.Name); i < 0 || i >= layers || part != "" && part != "text" {
+			continue // such as a picture encoder's
+		}
+		text := pattern + " " + t.Type.String()
+		for _, a := range t.Arrays {
+			text += fmt.Sprint(" ", a.DType, a.Shape)
+		}
+		of[i] = append(of[i], text)
+		n := int64(float64(t.Bytes()) * arch.ReadShare(m, specs[t.Name]))
+		bytes[i] += n
+		active += n
+	}
+	byText := map[string]int{}
+	states := m.State()
+	for i, texts := range of {
+		slices.Sort(texts)
+		key := strings.Join(texts, "\n")
+		if len(states) == layers {
+			key += fmt.Sprint("\n", states[i])
+		}
+		k, known := byText[key]
+		if !known {
+			k = len(kinds)
+			byText[key] = k
+			kinds = append(kinds, kind{bytes: bytes[i]})
+		}
+		kinds[k].layers = append(kinds[k].layers, i)
+		last = k
+	}
+	return kinds, last, active
+}
+
+// layerOf returns the number of the layer that a tensor belongs to, -1 if none, and its name without the number.
+func layerOf(name string) (layer int, pattern string) {
+	words := strings.Split(name, ".")
+	for i, w := range words {
+		if n, err := strconv.Atoi(w); err == nil && n >= 0 {
+			words[i] = "*"
+			return n, strings.Join(words, ".")
+		}
+	}
+	return -1, name
+}
