@@ -113,9 +113,12 @@ func (b *tensorBlob) load(t *mlx.Thread, own *shard.Part, float32s bool) (*nn.Te
 		whole := covered(*own, b.header, b.packed)
 		own = &whole
 	}
-	file := b.header.Header
-	region := mlx.OpenRegion(t, b.path, file.DataOffset, file.Size-file.DataOffset)
-	defer region.Close()
+	var region *mlx.Region // nil: a rank opens those of its parts
+	if own == nil {
+		file := b.header.Header
+		region = mlx.OpenRegion(t, b.path, file.DataOffset, file.Size-file.DataOffset)
+		defer region.Close()
+	}
 	arrays := map[string]*mlx.Array{}
 	for suffix, part := range b.header.Arrays {
 		d, ok := dtypes[part.DType]

@@ -28,12 +28,16 @@ struct Descriptor {
   ~Descriptor() { close(fd); }
 };
 
-// A mapping of a whole file. It is unmapped when the last array over it is destroyed, on any thread.
+// A mapping of the pages with a range of a file and the 8 bytes before it. It is unmapped when the last array over it
+// is destroyed, on any thread.
 struct Mapping {
   char* base;
   size_t length;
-  Mapping(const Descriptor& file, size_t bytes, const std::string& path) : length(bytes) {
-    void* p = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  char* data;  // of the range
+  Mapping(const Descriptor& file, int64_t offset, int64_t bytes, const std::string& path) {
+    const int64_t page = sysconf(_SC_PAGESIZE), begin = (offset - 8) / page * page;
+    length = size_t(offset + bytes - begin);
+    void* p = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file.fd, off_t(begin));
     if (p == MAP_FAILED) {
       fail_file("mapping", path);
     }
@@ -42,6 +46,7 @@ struct Mapping {
     madvise(p, length, MADV_HUGEPAGE);
 #endif
     base = static_cast<char*>(p);
+    data = base + (offset - begin);
     engine().mapped += int64_t(length);
   }
   ~Mapping() {
@@ -84,12 +89,12 @@ Data shared_or_copied(const std::string& path, int64_t offset, int64_t length) {
                              " to " + std::to_string(int64_t(uint64_t(offset) + uint64_t(length))) + " were asked for");
   }
   if (engine().shares_host_memory && offset >= 8) {
-    auto map = std::make_shared<Mapping>(file, size_t(st.st_size), path);
-    return Data(Buffer(map->base + offset - 8), [map](Buffer) {});
+    auto map = std::make_shared<Mapping>(file, offset, length, path);
+    return Data(Buffer(map->data - 8), [map](Buffer) {});
   }
-  if (engine().flavour == "metal" && offset % kMetalPage == 0 && length > 0) {
-    auto map = std::make_shared<Mapping>(file, size_t(st.st_size), path);
-    Buffer buffer = mx::allocator::make_buffer(map->base + offset, size_t(length));
+  if (engine().flavour == "metal" && offset % kMetalPage == 0 && offset > 0 && length > 0) {
+    auto map = std::make_shared<Mapping>(file, offset, length, path);
+    Buffer buffer = mx::allocator::make_buffer(map->data, size_t(length));
     if (buffer.ptr()) {
       return Data(buffer, [map](Buffer b) { mx::allocator::release(b); });
     }

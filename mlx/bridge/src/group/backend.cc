@@ -1,9 +1,19 @@
 // MLX's groups: processes that MPI, the TCP ring or another backend connects.
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+#include <cinttypes>
 #include <condition_variable>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <mutex>
+#include <set>
 #include <stdexcept>
+#include <string>
 
 #include "group/group.h"
 #include "mlx/allocator.h"
@@ -105,13 +115,49 @@ class Backend : public Transport {
   std::string broken_;
 };
 
+#ifdef __linux__
+// The ring's buffers: four of 8 MiB in one allocation, which it fills with zeros (mlx 0.32.4,
+// distributed/ring/ring.cpp). The allocator puts its header before them, so that they take a page more.
+constexpr uintptr_t kRingBuffers = 4 << 23;
+
+// Returns the addresses of this process's mappings without a file that have exactly that size.
+std::set<uintptr_t> mappings_of_size(uintptr_t bytes) {
+  std::set<uintptr_t> found;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0, file = 0;
+    const char* format = "%" SCNxPTR "-%" SCNxPTR " rw-p %*s %*s %" SCNuPTR;
+    if (std::sscanf(line.c_str(), format, &begin, &end, &file) == 3 && file == 0 && end - begin == bytes) {
+      found.insert(begin);
+    }
+  }
+  return found;
+}
+
+// Joins the ring, and gives the pages of its buffers back to the system, since most of them are never used. They read
+// as zeros, as before. If the allocator places the buffers in another way, they stay.
+mx::distributed::Group join_ring() {
+  const auto page = uintptr_t(sysconf(_SC_PAGESIZE));
+  const auto before = mappings_of_size(kRingBuffers + page);
+  auto group = mx::distributed::init(true, "ring");
+  for (uintptr_t begin : mappings_of_size(kRingBuffers + page)) {
+    if (!before.count(begin)) {
+      madvise(reinterpret_cast<void*>(begin + page), kRingBuffers, MADV_DONTNEED);
+    }
+  }
+  return group;
+}
+#else
+mx::distributed::Group join_ring() { return mx::distributed::init(true, "ring"); }
+#endif
+
 }  // namespace
 
 std::shared_ptr<Transport> join_backend(const std::string& backend, Limit limit) {
   if (!mx::distributed::is_available(backend)) {
     throw std::runtime_error("the engine has no backend " + backend + " for groups here");
   }
-  return std::make_shared<Backend>(mx::distributed::init(true, backend), limit);
+  return std::make_shared<Backend>(backend == "ring" ? join_ring() : mx::distributed::init(true, backend), limit);
 }
 
 }  // namespace ingot
