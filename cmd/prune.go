@@ -3,11 +3,15 @@ package cmd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/ingotml/ingot/cmd/terminal"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
+	"github.com/ingotml/ingot/manifest/store/lock"
+	"github.com/ingotml/ingot/worker/shards"
 	"github.com/spf13/cobra"
 )
 
@@ -17,7 +21,8 @@ func (a *app) pruneCmd() *cobra.Command {
 		Use:   "prune",
 		Short: "Remove blobs that no model uses",
 		Long: `Remove the blobs that no model uses, the partial work of interrupted runs that were not resumed for
-two weeks, and the cached scores of "ingot verify --against".
+two weeks, the cached scores of "ingot verify --against", and a worker's parts of models that no server
+used for two weeks, unless a worker runs.
 
 On a terminal, prune lists what it would remove and asks; elsewhere it requires --yes. "ingot rm" removes
 unused blobs itself, so there is something to prune only after models were replaced, or if a removal
@@ -30,7 +35,7 @@ could not wait for other processes.`,
 	f := c.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "list what would be deleted, and delete nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "delete without asking")
-	f.BoolVar(&o.unfinished, "unfinished", false, "delete all partial work of interrupted runs too")
+	f.BoolVar(&o.unfinished, "unfinished", false, "delete all partial work and all parts of models too")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -42,12 +47,12 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	if ask && (o.json || !a.onTerminal()) {
 		return usagef("not a terminal: pass --yes to delete, or --dry-run to list what would be deleted")
 	}
-	store, err := a.openStore()
+	st, err := a.openStore()
 	if err != nil {
 		return err
 	}
 	options := collect.PruneOptions{DryRun: o.dryRun || ask, Unfinished: o.unfinished}
-	report, err := collect.Prune(ctx, store, options)
+	report, err := a.pruneStore(ctx, st, options)
 	if err != nil {
 		return err
 	}
@@ -64,7 +69,7 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 			return nil
 		}
 		options.DryRun = false
-		if report, err = collect.Prune(ctx, store, options); err != nil {
+		if report, err = a.pruneStore(ctx, st, options); err != nil {
 			return err
 		}
 	}
@@ -83,6 +88,28 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	}
 	a.note("%s freed", size(report.Bytes))
 	return err
+}
+
+// prunedParts is the kind of a worker's parts of a model.
+const prunedParts collect.PrunedKind = "parts"
+
+// pruneStore prunes a store and the parts of models in it.
+func (a *app) pruneStore(ctx context.Context, s *store.Store, o collect.PruneOptions) (collect.PruneReport, error) {
+	r, err := collect.Prune(ctx, s, o)
+	if err != nil {
+		return r, err
+	}
+	parts, err := shards.Prune(ctx, s, shards.PruneOptions{DryRun: o.DryRun, All: o.Unfinished})
+	var busy *lock.BusyError
+	if errors.As(err, &busy) {
+		a.note("a worker runs: its parts of models stay")
+		return r, nil
+	}
+	for _, p := range parts {
+		r.Items = append(r.Items, collect.Pruned{Kind: prunedParts, Name: string(p.Image), Bytes: p.Bytes})
+		r.Bytes += p.Bytes
+	}
+	return r, err
 }
 
 func (a *app) printPruned(r collect.PruneReport) error {

@@ -59,6 +59,11 @@ func (a *app) work(ctx context.Context, listen string, token tokenFlag, cpu cpuF
 	if err != nil {
 		return err
 	}
+	release, err := folder.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	e, err := a.needEngine(ctx)
 	if err != nil {
 		return err

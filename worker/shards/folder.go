@@ -85,6 +85,9 @@ func (f *Folder) Prepare(
 	defer lock.Drop(held)
 	p := &preparation{Folder: f, ctx: ctx, from: from, progress: progress, at: at}
 	s, err := p.run(image)
+	if err == nil {
+		err = f.use(image)
+	}
 	if err != nil {
 		return Shard{}, fmt.Errorf("prepare rank %d of %d: %w", at.Rank, at.Size, err)
 	}
