@@ -35,7 +35,7 @@ func (f *searchFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.target, targetFlag, "", "search types for a `SIZE`: 4.5bpw, 5GB, or fit")
 	flags.StringVar(&f.machine, "for", "", "memory `SIZE` for fit (default this machine's)")
 	flags.IntVar(&f.context, "context", 0, "context in `tokens` for fit (default 4096)")
-	flags.BoolVar(&f.speed, "speed", false, "search: weigh bytes by how many a token reads")
+	flags.BoolVar(&f.speed, "speed", false, "search: count the time of a token instead of bytes")
 	flags.StringVar(&f.text, "search-text", "", "text `file` to search over (default a built-in text)")
 	flags.StringVar(&f.svg, "svg", "", "`file` for a plot of the search: divergence over size")
 }

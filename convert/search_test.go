@@ -115,7 +115,7 @@ func TestSearchSize(t *testing.T) {
 }
 
 // A second search of the same weights measures only what depends on its goal, and finds the same as without the first.
-// One with other conditions begins anew.
+// One that is interrupted continues. One with other conditions begins anew.
 func TestSearchAgain(t *testing.T) {
 	dir := finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())
 	find := func(st *store.Store, bits float64, measured string) *search.Found {
@@ -133,9 +133,29 @@ func TestSearchAgain(t *testing.T) {
 		t.Errorf("%v with a divergence of %g, alone %v with %g", second.Precision, second.MeanKL, alone.Precision,
 			alone.MeanKL)
 	}
-	if near := find(st, 4.02, "a text"); near.Measured != 1 || near.MeanKL > second.MeanKL {
+	if near := find(st, 4.02, "a text"); near.Measured > 1 || near.MeanKL > second.MeanKL {
 		t.Errorf("about the same size: %d measurements, a divergence of %g, before %g", near.Measured, near.MeanKL,
 			second.MeanKL)
+	}
+	if same := find(st, 4, "a text"); same.Measured != 0 || !reflect.DeepEqual(same.Precision, second.Precision) {
+		t.Errorf("the same again: %d measurements", same.Measured)
+	}
+	interrupted, left := openStore(t), 5
+	cut := searching(t, interrupted, search.Goal{Bits: 4})
+	cut.Search.Measured = "a text"
+	measure, n, failed := cut.Search.Measure, 0, errors.New("interrupted")
+	cut.Search.Measure = func(ctx context.Context, img, plain manifest.Image) (float64, error) {
+		if n++; n > alone.Measured-left {
+			return 0, failed
+		}
+		return measure(ctx, img, plain)
+	}
+	if _, err := Create(t.Context(), interrupted, modelName(t, "x"), from(dir), cut); !errors.Is(err, failed) {
+		t.Fatalf("an interrupted search: %v", err)
+	}
+	rest := find(interrupted, 4, "a text")
+	if rest.Measured != left || !reflect.DeepEqual(rest.Precision, alone.Precision) {
+		t.Errorf("after an interruption: %d measurements, want %d", rest.Measured, left)
 	}
 	if other := find(st, 4, "another"); other.Measured != alone.Measured {
 		t.Errorf("%d measurements under other conditions, alone %d", other.Measured, alone.Measured)

@@ -15,53 +15,63 @@ type step struct {
 	bytes      int64
 }
 
-// path returns the smallest choice, and the steps from it to the best one, the most gain by cost first. The steps of a
-// tensor are in order, because hulls are convex.
-func (s *searcher) path() (choice, []step) {
+// path returns the cheapest choice, and the steps from it to the best one, the most gain by cost first. The steps of a
+// tensor are in order, because hulls are convex. byTime says what costs are, see [tensor.cost].
+func (s *searcher) path(byTime bool) (choice, []step) {
 	c := make(choice, len(s.tensors))
 	var steps []step
 	for i, t := range s.tensors {
-		loss := make([]float64, len(t.options))
+		var points []point
 		for k, o := range t.options {
-			loss[k] = s.groups[t.group].coefficient * o.err
+			points = append(points, point{k, t.cost(o, byTime), s.groups[t.group].coefficient * o.err})
 		}
-		hull := t.hull(loss)
-		c[i] = hull[0]
+		hull := hullOf(points)
+		c[i] = hull[0].option
 		for k := 1; k < len(hull); k++ {
 			from, to := hull[k-1], hull[k]
-			bytes := t.options[to].planned.Bytes - t.options[from].planned.Bytes
-			steps = append(steps, step{i, to, t.share * float64(bytes), loss[from] - loss[to], bytes})
+			bytes := t.options[to.option].planned.Bytes - t.options[from.option].planned.Bytes
+			steps = append(steps, step{i, to.option, to.cost - from.cost, from.loss - to.loss, bytes})
 		}
 	}
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(b.gain*a.cost, a.gain*b.cost) })
 	return c, steps
 }
 
-// hull returns the options on the lower convex hull of loss over bytes, from the smallest to the best.
-func (t *tensor) hull(loss []float64) (hull []int) {
-	bytes := func(i int) float64 { return float64(t.options[i].planned.Bytes) }
-	for i := range t.options {
-		if n := len(hull); n > 0 && loss[i] >= loss[hull[n-1]] {
+// point is an option of a tensor.
+type point struct {
+	option     int
+	cost, loss float64
+}
+
+// hullOf returns the points on the lower convex hull of loss over cost, from the cheapest to the best.
+func hullOf(points []point) (hull []point) {
+	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.cost, b.cost) })
+	for _, p := range points {
+		if n := len(hull); n > 0 && p.loss >= hull[n-1].loss {
 			continue
 		}
-		if n := len(hull); n > 0 && bytes(i) == bytes(hull[n-1]) {
+		if n := len(hull); n > 0 && p.cost == hull[n-1].cost {
 			hull = hull[:n-1]
 		}
 		for len(hull) > 1 {
 			a, b := hull[len(hull)-2], hull[len(hull)-1]
-			if (loss[a]-loss[b])*(bytes(i)-bytes(b)) > (loss[b]-loss[i])*(bytes(b)-bytes(a)) {
+			if (a.loss-b.loss)*(p.cost-b.cost) > (b.loss-p.loss)*(b.cost-a.cost) {
 				break
 			}
 			hull = hull[:len(hull)-1]
 		}
-		hull = append(hull, i)
+		hull = append(hull, p)
 	}
 	return hull
 }
 
-// within returns the best choice of at most limit bytes. ok is false if the smallest one has more.
+// within returns the best choice of at most limit bytes. ok is false if the smallest one has more. Types that take the
+// least time are not always the smallest: if they exceed the limit, bytes count instead of time.
 func (s *searcher) within(limit int64) (c choice, ok bool) {
-	c, steps := s.path()
+	c, steps := s.path(s.Speed)
+	if s.Speed && s.bytes(c) > limit {
+		c, steps = s.path(false)
+	}
 	bytes := s.bytes(c)
 	if bytes > limit {
 		return c, false
@@ -78,10 +88,10 @@ func (s *searcher) within(limit int64) (c choice, ok bool) {
 	return c, true
 }
 
-// below returns the smallest choice with a predicted divergence of at most goal. reached is false if there is none, and
+// below returns the cheapest choice with a predicted divergence of at most goal. reached is false if there is none, and
 // the choice is the best one.
 func (s *searcher) below(goal float64) (c choice, reached bool) {
-	c, steps := s.path()
+	c, steps := s.path(s.Speed)
 	loss := s.loss(c)
 	for _, st := range steps {
 		if loss <= goal {
@@ -104,10 +114,10 @@ func (s *searcher) found(best trial) *Found {
 	}
 	f := &Found{
 		Precision: s.precision(best.choice), Bytes: s.bytes(best.choice), Predicted: best.predicted, MeanKL: best.kl,
-		Measured: s.probed + len(s.trials),
+		Measured: s.measured,
 	}
 	f.Bits, f.Types = s.bits(f.Bytes), s.types(best.choice)
-	c, steps := s.path()
+	c, steps := s.path(s.Speed)
 	at, loss := s.bytes(c), s.loss(c)
 	last := at
 	for _, st := range steps {

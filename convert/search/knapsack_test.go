@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
 )
 
 // randomSearch has tensors with options of random sizes and errors.
@@ -56,7 +57,7 @@ func TestWithin(t *testing.T) {
 	var have, want float64
 	for range 100 {
 		s := randomSearch(rng, 5, 5)
-		smallest, _ := s.path()
+		smallest, _ := s.path(false)
 		limit := s.bytes(smallest) + 30 + rng.Int64N(150)
 		c, ok := s.within(limit)
 		if !ok || s.bytes(c) > limit {
@@ -77,7 +78,7 @@ func TestBelow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 100 {
 		s := randomSearch(rng, 6, 5)
-		smallest, steps := s.path()
+		smallest, steps := s.path(false)
 		goal := s.loss(smallest) * rng.Float64()
 		c, reached := s.below(goal)
 		if reached != (s.loss(c) <= goal) {
@@ -89,6 +90,44 @@ func TestBelow(t *testing.T) {
 		if !reached && !slices.Equal(c, smallest) {
 			t.Fatal("not reached, and not the best")
 		}
+	}
+}
+
+// Every type has a cost. With time as the cost, a type that takes longer than one with less loss is never chosen, even
+// with fewer bytes; unless only such types meet a size.
+func TestTime(t *testing.T) {
+	for _, of := range quantize.Types() {
+		if decodeCosts[of] == 0 && !of.IsCast() {
+			t.Errorf("%s has no cost", of)
+		}
+	}
+	slow, fast := quantize.Int3.WithGroup(32), quantize.Int4
+	if decodeCosts[slow] <= decodeCosts[fast] {
+		t.Fatalf("%s is not slower than %s", slow, fast)
+	}
+	s := &searcher{Options: Options{Goal: Goal{Speed: true}}, groups: []group{{coefficient: 1}}}
+	for range 3 {
+		s.tensors = append(s.tensors, &tensor{
+			plain: plan.Tensor{Source: safetensors.BF16, Shape: []int64{64, 64}}, share: 1, options: []option{
+				{of: slow, planned: plan.Tensor{Bytes: 2048}, err: 2},
+				{of: fast, planned: plan.Tensor{Bytes: 2304}, err: 1},
+				{planned: plan.Tensor{Bytes: 8192}},
+			},
+		})
+	}
+	for goal, want := range map[float64]choice{5: {1, 1, 1}, 2: {2, 1, 1}, 0: {2, 2, 2}} {
+		if c, ok := s.below(goal); !ok || !slices.Equal(c, want) {
+			t.Errorf("a loss of %g: %v, want %v", goal, c, want)
+		}
+	}
+	if c, ok := s.within(3*2304 + 8192 - 2304); !ok || !slices.Equal(c, choice{2, 1, 1}) {
+		t.Errorf("a size: %v", c)
+	}
+	if c, ok := s.within(2*2048 + 2304); !ok || s.bytes(c) > 2*2048+2304 || s.loss(c) != 5 {
+		t.Errorf("a size that only slow types meet: %v", c)
+	}
+	if _, ok := s.within(3*2048 - 1); ok {
+		t.Error("a limit below the smallest choice is met")
 	}
 }
 

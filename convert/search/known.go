@@ -1,7 +1,10 @@
 package search
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,13 +16,16 @@ type known struct {
 	Key    string                        `json:"key"`    // of everything that the rest depends on
 	Errors map[string]map[string]float64 `json:"errors"` // by tensor and type
 	Groups map[string]float64            `json:"groups"` // coefficients
-	// Around are coefficients around results, which depend on their size only.
+	// Around are coefficients around results, which depend on their size, and on what costs are.
 	Around []around `json:"around,omitempty"`
+	// Measured are the divergences of choices over the text of the search.
+	Measured map[string]float64 `json:"measured,omitempty"`
 }
 
 // around are the coefficients of the groups around a result.
 type around struct {
 	Bytes  int64              `json:"bytes"`
+	Speed  bool               `json:"speed,omitempty"`
 	Groups map[string]float64 `json:"groups"`
 }
 
@@ -29,7 +35,7 @@ const sameSize = 1.03
 // start sets the coefficients around a known result of about a size. It reports whether there is one.
 func (s *searcher) start(bytes int64) bool {
 	at := slices.IndexFunc(s.known.Around, func(a around) bool {
-		return float64(max(a.Bytes, bytes)) <= sameSize*float64(min(a.Bytes, bytes))
+		return a.Speed == s.Speed && float64(max(a.Bytes, bytes)) <= sameSize*float64(min(a.Bytes, bytes))
 	})
 	if at < 0 {
 		return false
@@ -44,7 +50,7 @@ func (s *searcher) start(bytes int64) bool {
 
 // keepAround keeps the coefficients around a result.
 func (s *searcher) keepAround(bytes int64) {
-	a := around{bytes, map[string]float64{}}
+	a := around{bytes, s.Speed, map[string]float64{}}
 	for _, g := range s.groups {
 		a.Groups[g.name] = g.coefficient
 	}
@@ -63,6 +69,18 @@ func (s *searcher) remember() {
 	if s.known.Groups == nil {
 		s.known.Groups = map[string]float64{}
 	}
+	if s.known.Measured == nil {
+		s.known.Measured = map[string]float64{}
+	}
+}
+
+// identity names a choice in the file.
+func (s *searcher) identity(c choice) string {
+	sum := sha256.New()
+	for i, t := range s.tensors {
+		fmt.Fprintln(sum, t.plain.Name, t.options[c[i]].of)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // keep writes the file. A search works without it, so a failure is not one of the search.

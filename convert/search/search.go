@@ -41,8 +41,8 @@ var ErrGoal = fault.Register(errors.New("no choice of types meets the goal"), fa
 type Goal struct {
 	Bytes int64   // most bytes of all tensors
 	Bits  float64 // most bits for each weight, over all tensors
-	MaxKL float64 // largest mean divergence in nats; the smallest model that meets it is chosen
-	Speed bool    // weigh bytes by the share of them that is read for a token
+	MaxKL float64 // largest mean divergence in nats; the smallest model that meets it is chosen, or the fastest
+	Speed bool    // count the time of a token instead of bytes: by type, and by the share of a tensor that is read
 }
 
 // Options control a search.
@@ -108,9 +108,10 @@ type searcher struct {
 	fixed   int64 // bytes of tensors without a choice
 	params  int64 // of all tensors
 	blobs   map[blobKey]manifest.Layer
-	probed  int // divergences that were measured of groups
 	trials  []trial
 	known   known
+
+	measured int // how many divergences
 }
 
 // trial is a measured choice.
@@ -123,9 +124,6 @@ type trial struct {
 // Run searches.
 func Run(ctx context.Context, in Input, o Options) (*Found, error) {
 	s := &searcher{Input: in, Options: o, blobs: map[blobKey]manifest.Layer{}}
-	if s.Accept == nil {
-		s.Accept = s.Measure
-	}
 	if err := s.candidates(ctx); err != nil {
 		return nil, err
 	}
@@ -168,7 +166,7 @@ func (s *searcher) bySize(ctx context.Context, limit int64) (trial, error) {
 	}
 	same := s.start(limit)
 	first, _ := s.within(limit)
-	best, err := s.try(ctx, first, s.Measure)
+	best, err := s.try(ctx, first, s.measure)
 	if err != nil || same {
 		return best, err
 	}
@@ -177,7 +175,7 @@ func (s *searcher) bySize(ctx context.Context, limit int64) (trial, error) {
 		return best, err
 	}
 	second, _ := s.within(limit)
-	next, err := s.try(ctx, second, s.Measure)
+	next, err := s.try(ctx, second, s.measure)
 	if err != nil {
 		return best, err
 	}
@@ -196,7 +194,7 @@ const maxSteps = 8
 // near is the share of the largest divergence that is good enough for the smallest model.
 const near = 0.93
 
-// byDivergence finds the smallest choice with a divergence. What the last one had more than predicted corrects the
+// byDivergence finds the cheapest choice with a divergence. What the last one had more than predicted corrects the
 // next.
 func (s *searcher) byDivergence(ctx context.Context) (best trial, err error) {
 	goal, found := s.MaxKL, false
@@ -206,12 +204,12 @@ func (s *searcher) byDivergence(ctx context.Context) (best trial, err error) {
 		if slices.Equal(c, last) {
 			break
 		}
-		t, err := s.try(ctx, c, s.Accept)
+		t, err := s.try(ctx, c, s.accept)
 		if err != nil {
 			return best, err
 		}
 		good := t.kl <= s.MaxKL
-		if good && (!found || s.bytes(c) < s.bytes(best.choice)) {
+		if good && (!found || s.cost(c) < s.cost(best.choice)) {
 			best, found = t, true
 		}
 		if good && t.kl >= near*s.MaxKL || !good && !reached {
@@ -232,18 +230,15 @@ func (s *searcher) byDivergence(ctx context.Context) (best trial, err error) {
 }
 
 // try measures a choice.
-func (s *searcher) try(ctx context.Context, c choice, measure measurement) (trial, error) {
+func (s *searcher) try(
+	ctx context.Context, c choice, measure func(context.Context, choice) (float64, error),
+) (t trial, err error) {
 	s.report("result", len(s.trials), len(s.trials)+1)
-	t := trial{choice: c, predicted: s.loss(c)}
-	img, err := s.image(ctx, c)
-	if err == nil {
-		t.kl, err = measure(ctx, img, s.Plain)
-	}
+	t = trial{choice: c, predicted: s.loss(c)}
+	t.kl, err = measure(ctx, c)
 	s.trials = append(s.trials, t)
 	return t, err
 }
-
-type measurement = func(ctx context.Context, img, plain manifest.Image) (float64, error)
 
 func (s *searcher) report(step string, done, total int) {
 	if s.Progress != nil {

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -65,13 +66,38 @@ func (s *searcher) probe(ctx context.Context, g *group, bits int) (kl, err float
 	return kl, err, failed
 }
 
+// measure returns the divergence of a choice over the text of the search, which is measured once.
 func (s *searcher) measure(ctx context.Context, c choice) (float64, error) {
-	s.probed++
+	id := s.identity(c)
+	if kl, ok := s.known.Measured[id]; ok {
+		return kl, nil
+	}
+	kl, err := s.compare(ctx, c, s.Measure)
+	if err != nil {
+		return 0, err
+	}
+	s.known.Measured[id] = kl
+	s.keep()
+	return kl, nil
+}
+
+// accept returns the divergence of a choice over the text that the goal is about.
+func (s *searcher) accept(ctx context.Context, c choice) (float64, error) {
+	if s.Accept == nil {
+		return s.measure(ctx, c)
+	}
+	return s.compare(ctx, c, s.Accept)
+}
+
+func (s *searcher) compare(
+	ctx context.Context, c choice, measure func(context.Context, manifest.Image, manifest.Image) (float64, error),
+) (float64, error) {
+	s.measured++
 	img, err := s.image(ctx, c)
 	if err != nil {
 		return 0, err
 	}
-	return s.Measure(ctx, img, s.Plain)
+	return measure(ctx, img, s.Plain)
 }
 
 // ofBits returns the index of the affine option with the given bits, in groups of 64 if they fit; or else of the
@@ -97,12 +123,9 @@ const mostChange = 3
 
 // reweigh measures the coefficients where a choice is: what the divergence loses if a group is as in the source.
 func (s *searcher) reweigh(ctx context.Context, at trial) error {
-	whole := at.kl
-	if s.MaxKL > 0 && s.limit() == 0 { // it was measured over another text
-		var err error
-		if whole, err = s.measure(ctx, at.choice); err != nil {
-			return err
-		}
+	whole, err := s.measure(ctx, at.choice) // at.kl may be over another text
+	if err != nil {
+		return err
 	}
 	source := s.source()
 	changed := make([]float64, len(s.groups))
