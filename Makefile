@@ -215,7 +215,7 @@ bench-fit: engine
 # continues. Only the speeds need an idle machine: BENCH_QUALITY='--parts speed' measures them again.
 bench-quality: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
-	bench/cpu/run.sh --peers-only
+	bench/cpu/run.sh --packages-only
 	$(GEN)/setup.sh $(PYTHON)
 	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/quality/run.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_QUALITY)

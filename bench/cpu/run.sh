@@ -1,7 +1,8 @@
 #!/bin/sh
 # Times ingot on the CPU beside llama.cpp and mlx-lm; see run.py, which takes the arguments. Needs Go, Python 3.10 or later
 # with venv, cmake and a C++ compiler: llama.cpp is compiled for this machine, once, into a virtual environment in the
-# user's cache. BENCH_JOBS is the number of compilers at a time (default: one per processor).
+# user's cache. BENCH_JOBS is the number of compilers at a time (default: one per processor). --packages-only and --peers-only end
+# after llama.cpp's library and mlx-lm, and after llama-server.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,11 +12,16 @@ stamp=$venv/bench-requirements.txt
 if ! { [ -f "$stamp" ] && cmp -s "$here/requirements.txt" "$stamp"; }; then
 	echo "building llama.cpp and installing mlx-lm into $venv (the first time: 10 to 30 minutes)" >&2
 	rm -rf "$venv"
+	begun=$(date +%s)
 	"${PYTHON:-python3}" -m venv "$venv"
 	# GGML_NATIVE: every instruction of this processor. LLAVA_BUILD is about pictures.
 	CMAKE_ARGS="-DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DLLAVA_BUILD=OFF" CMAKE_BUILD_PARALLEL_LEVEL=${BENCH_JOBS:-$(getconf _NPROCESSORS_ONLN)} \
 		"$venv/bin/python" -m pip install --disable-pip-version-check --quiet -r "$here/requirements.txt"
+	echo $(($(date +%s) - begun)) >"$venv/bench-seconds"
 	cp "$here/requirements.txt" "$stamp"
+fi
+if [ "${1:-}" = --packages-only ]; then
+	exit 0
 fi
 # llama-server is not part of the package, but its source is: it serves with the same llama.cpp.
 if ! [ -x "$venv/bin/llama-server" ]; then

@@ -6,23 +6,27 @@ bf16 base over the same positions. Two models: SmolLM2-135M-Instruct, whose weig
 small one whose widths suit K-quants (train.py). Importance matrices and statistics come from the calibration text of
 `ingot calibrate` alone; a text that shares a run of 13 tokens with it is refused.
 
-Results are kept by what they depend on, in the user's cache, so that a run that was interrupted continues. Writes
-bench/results/quality.json, a list of rows, and quality.svg beside it: divergence over size, and over speed.
+Results are kept by what they depend on, in the user's cache, so that a run that was interrupted continues, and so is the
+time that each of them took. Writes bench/results/quality.json, a list of rows, and quality.svg beside it: divergence over
+size, and over speed. Prints how ingot compares at the peers' sizes, and the seconds of all parts.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
 import plot
 import score
+import summary
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -38,30 +42,39 @@ RUN = 13  # tokens that the two texts may not have in common
 CALIBRATED = 8192  # tokens of the calibration text that each program reads
 
 LLAMA = ["Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "IQ4_XS", "Q4_0", "Q3_K_M", "IQ3_M", "IQ3_XXS", "Q2_K"]
-NEEDS_IMATRIX = {"IQ3_XXS"}
+NEEDS_IMATRIX, IGNORES_IMATRIX = {"IQ3_XXS"}, {"Q8_0"}
 MLX = {
     "int4": ["convert", "-q", "--q-bits", "4", "--q-group-size", "64"],
     "int3": ["convert", "-q", "--q-bits", "3", "--q-group-size", "64"],
-    "int4 awq": ["awq", "--bits", "4", "--num-samples", "16"],
+    "int4 awq": ["awq", "--bits", "4", "--num-samples", "4"],
     "int4-int5 dynamic_quant": ["dynamic_quant", "--target-bpw", "4.8"],
 }
 MLX_LIMIT = 600  # seconds, after which a method of mlx-lm is left out
+FIRST = "small"  # the model whose times tell which methods would exceed the limit on a larger one
 PLAIN = ["int8", "int6", "int5", "int4", "mxfp4"]
 SIZES = ["Q4_K_M", "Q4_0", "IQ4_XS", "Q3_K_M"]  # of llama.cpp, at which types are searched
 BITS = [4.5, 3.5]
+FASTEST = "Q4_K_M"  # of llama.cpp, whose divergence the fastest types have to meet
 ROUNDS, TOKENS = 3, 64  # of the speed
 
 
-def run(*command, limit=None, **environment):
+def run(*command, limit=None, cwd=None, **environment):
     """Runs a command and returns its output. None if it takes longer than the limit."""
     words = [str(c) for c in command]
     try:
-        done = subprocess.run(words, env={**os.environ, **{k: str(v) for k, v in environment.items()}}, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(words, env={**os.environ, **{k: str(v) for k, v in environment.items()}}, cwd=cwd,
+                              capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
         return None
     if done.returncode:
         sys.exit(f"{' '.join(words)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
     return done.stdout
+
+
+def processor():
+    """Seconds of this process, and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
 
 
 def digest(*parts):
@@ -72,16 +85,18 @@ def digest(*parts):
 
 
 class Model:
-    """A model, its files, and the rows that are known."""
+    """A model, its files, the rows that are known, and the times that they took."""
 
     def __init__(self, name, args):
-        self.name, self.args = name, args
+        self.name, self.args, self.part = name, args, "model"
         self.folder = CACHE / name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.store = self.folder / "store"
         self.checkpoint = self.folder / "checkpoint"
         self.known = self.folder / "rows.json"
         self.rows = json.loads(self.known.read_text()) if self.known.exists() else {}
+        self.clock = self.folder / "times.json"
+        self.times = json.loads(self.clock.read_text()) if self.clock.exists() else {}
         self.make_checkpoint()
         self.params = self.count()
         tok = Tokenizer.from_file(str(self.checkpoint / "tokenizer.json"))
@@ -92,37 +107,56 @@ class Model:
         if name == "smollm2":
             refuse_overlap(tok, text["tokens"], [ids for kind in calibration for ids in kind])
         self.text, self.windows = self.folder / "text.json", self.folder / "windows.json"
+        pieces = windows(text["begin"], calibration)
         self.text.write_text(json.dumps(text))
-        self.windows.write_text(json.dumps(windows(text["begin"], calibration)))
-        self.peers = digest(TEXT, *CALIBRATION, HERE / "llama.py", HERE / "mlxlm.py", HERE / "score.py", HERE / "noised.py", HERE / "train.py",
-                            ROOT / "bench" / "cpu" / "requirements.txt")
-        self.ours = digest(self.peers, Path(args.ingot))
+        self.windows.write_text(json.dumps(pieces))
+        self.calibration = "\n".join(tok.decode(ids) for ids in pieces)
+        weights = [self.checkpoint / "model.safetensors", self.checkpoint / "tokenizer.json"]
+        self.inputs = digest(*weights, TEXT, HERE / "score.py")
+        self.calibrated = digest(self.inputs, *CALIBRATION, CALIBRATED)
+        pins = (ROOT / "bench" / "cpu" / "requirements.txt").read_text().splitlines()
+        self.llama_key = digest(HERE / "llama.py", [p for p in pins if p.startswith("llama")])
+        self.mlx_key = digest(HERE / "mlxlm.py", [p for p in pins if p.startswith("mlx")])
+        self.program = digest(Path(args.ingot))
 
     # Files.
 
     def ingot(self, *words):
         return run(self.args.ingot, *words, "--quiet", INGOT_HOME=self.store)
 
+    def timed(self, what, make):
+        """Does something and keeps the time that it took."""
+        begun, before = time.monotonic(), processor()
+        found = make()
+        self.times[what] = {"part": self.part, "wall": time.monotonic() - begun, "processor": processor() - before}
+        self.clock.write_text(json.dumps(self.times, indent=1))
+        return found
+
     def file(self, name, make):
-        """A file or folder that is made once, under a name of its own until it is whole."""
+        """A file that is made once, under a name of its own until it is whole."""
         path = self.folder / name
         if not path.exists():
             print(f"{self.name}: making {name}", file=sys.stderr, flush=True)
-            make(path)
+            self.timed(name.split("-")[0], lambda: make(path))
         return path
 
     def make_checkpoint(self):
-        if self.checkpoint.exists():
-            return
+        script = HERE / ("train.py" if self.name == "small" else "noised.py")
+        made, key = self.folder / "checkpoint.key", digest(script)
+        if not (self.checkpoint.exists() and made.exists() and made.read_text() == key):
+            self.timed("checkpoint", lambda: self.write_checkpoint(script))
+            made.write_text(key)
+
+    def write_checkpoint(self, script):
         part = self.folder / "checkpoint.part"
-        run("rm", "-rf", part)
+        run("rm", "-rf", part, self.checkpoint, self.folder / "source.gguf")
         if self.name == "small":
-            run(ROOT / ".cache" / "gen-venv" / "bin" / "python", HERE / "train.py", part)
+            run(ROOT / ".cache" / "gen-venv" / "bin" / "python", script, part)
         else:
             self.ingot("create", "published", self.args.gguf)
             plain = self.folder / "f16"
             self.ingot("export", "published", plain, "--dequantize", "f16")
-            run(sys.executable, HERE / "noised.py", plain, part)
+            run(sys.executable, script, plain, part)
             run("rm", "-rf", plain)
         part.rename(self.checkpoint)
 
@@ -137,10 +171,9 @@ class Model:
         old = self.rows.get(name)
         if old and old["key"] == key:
             return old
-        found = make()
-        if found is None:
-            print(f"{self.name}: {name} did not finish in {MLX_LIMIT} seconds", flush=True)
-            found = {"left_out": True}
+        found = self.timed(name, make)
+        if "left_out" in found:
+            print(f"{self.name}: {name} is left out: {found['left_out']}", flush=True)
         self.rows[name] = {**found, "key": key}
         self.known.write_text(json.dumps(self.rows, indent=1))
         if "kl" in found:
@@ -154,15 +187,20 @@ class Model:
     def measure_peers(self):
         script, py = HERE / "llama.py", sys.executable
         source = self.file("source.gguf", lambda p: self.ingot("export", "base", p))
-        importance = self.file(f"imatrix-{self.peers}.npz", lambda p: run(py, script, "imatrix", self.windows, source, p))
-        logits = self.file(f"llama-{self.peers}.logits", lambda p: run(py, script, "base", self.text, source, p))
+        plain, weighted = digest(self.inputs, self.llama_key), digest(self.calibrated, self.llama_key)
+        importance = self.file(f"imatrix-{weighted}.npz", lambda p: run(py, script, "imatrix", self.windows, source, p))
+        logits = self.file(f"llama-{plain}.logits", lambda p: run(py, script, "base", self.text, source, p))
         for kind in LLAMA:
-            for matrix in [False, True]:
-                if matrix or kind not in NEEDS_IMATRIX:
-                    self.row(f"llama {kind}" + " imatrix" * matrix, self.peers, lambda: self.llama(kind, matrix, source, importance, logits))
-        logits = self.file(f"mlx-{self.peers}.logits", lambda p: run(py, HERE / "mlxlm.py", "base", self.text, self.checkpoint, p))
-        for kind in MLX:
-            self.row(f"mlx {kind}", self.peers, lambda: self.mlx(kind, logits))
+            if kind not in NEEDS_IMATRIX:
+                self.row(f"llama {kind}", plain, lambda: self.llama(kind, False, source, importance, logits))
+            if kind not in IGNORES_IMATRIX:
+                self.row(f"llama {kind} imatrix", weighted, lambda: self.llama(kind, True, source, importance, logits))
+        logits = self.file(f"mlx-{digest(self.inputs, self.mlx_key)}.logits",
+                           lambda p: run(py, HERE / "mlxlm.py", "base", self.text, self.checkpoint, p))
+        for kind, how in MLX.items():
+            slow = how[0] != "convert"
+            key = digest(self.calibrated if slow else self.inputs, self.mlx_key, how)
+            self.row(f"mlx {kind}", key, lambda: self.mlx(kind, logits, slow))
 
     def llama(self, kind, matrix, source, importance, logits):
         path = self.folder / f"{kind}{'-imatrix' * matrix}.gguf"
@@ -170,39 +208,64 @@ class Model:
         found = json.loads(run(sys.executable, HERE / "llama.py", "compare", self.text, logits, path))
         return {**found, "file": str(path)}
 
-    def mlx(self, kind, logits):
+    def mlx(self, kind, logits, slow):
+        expected = self.expected(f"mlx {kind}") if slow else 0
+        if expected > MLX_LIMIT:
+            return {"left_out": f"by its time on the other model, it would take about {expected / 60:.0f} minutes"}
         path, home = self.folder / f"mlx-{kind.replace(' ', '-')}", self.folder / "mlx-home"
         text = home / ".cache" / "mlx-lm" / "calibration_v5.txt"  # where mlx-lm looks for its own
         text.parent.mkdir(parents=True, exist_ok=True)
-        text.write_text("\n".join(f.read_text() for f in CALIBRATION))
         run("rm", "-rf", path)
+        text.write_text(self.calibration)
         command, *options = MLX[kind]
         source = "--hf-path" if command == "convert" else "--model"
         done = run(sys.executable, "-m", "mlx_lm", command, source, self.checkpoint, "--mlx-path", path, *options,
-                   limit=MLX_LIMIT, HOME=home, HF_HUB_OFFLINE=1)
+                   limit=MLX_LIMIT, HOME=home, HF_HUB_OFFLINE=1, cwd=self.folder)
         if done is None:
-            return None
+            return {"left_out": f"it did not finish in {MLX_LIMIT} seconds"}
         found = json.loads(run(sys.executable, HERE / "mlxlm.py", "compare", self.text, logits, path))
         return {**found, "folder": str(path)}
 
+    def expected(self, name):
+        """About how many seconds something takes by its time on the smaller model; 0 if that is not known."""
+        times = CACHE / FIRST / "times.json"
+        if self.name == FIRST or not times.exists():
+            return 0
+        weights = (CACHE / FIRST / "checkpoint" / "model.safetensors").stat().st_size
+        ratio = (self.checkpoint / "model.safetensors").stat().st_size / weights
+        return ratio * json.loads(times.read_text()).get(name, {}).get("wall", 0)
+
     def measure_ingot(self):
-        self.row("ingot statistics", self.ours, self.calibrate)
+        self.row("ingot statistics", digest(self.calibrated, self.program), self.calibrate)
         for kind in PLAIN:
-            self.row(f"ingot {kind}", self.ours, lambda: self.quantized(kind, kind))
-        self.row("ingot int4 calibrated", self.ours, lambda: self.quantized("int4-calibrated", "int4", "--calibration", "auto"))
-        goals = {kind: max((self.rows[f"llama {kind}{end}"]["bytes"] for end in ("", " imatrix")), default=0) for kind in SIZES}
-        for kind, size in sorted(goals.items(), key=lambda g: g[1]):
-            self.search(f"ingot searched, size of {kind}", f"as-{kind}".lower(), f"{size}B")
+            self.image(f"ingot {kind}", kind, kind)
+        self.image("ingot int4 calibrated", "int4-calibrated", "int4", "--calibration", "auto")
+        for kind, size in sorted(((k, self.bytes_of(k)) for k in SIZES), key=lambda g: g[1]):
+            self.image(f"ingot searched, size of {kind}", f"as-{kind}".lower(), None, "--calibration", "auto", "--target-size", f"{size}B")
         for bits in BITS:
-            self.search(f"ingot searched {bits}bpw", f"bits-{bits}", f"{bits}bpw")
+            self.image(f"ingot searched {bits}bpw", f"bits-{bits}", None, "--calibration", "auto", "--target-size", f"{bits}bpw")
+        most = min(row["kl"] for row in self.variants(FASTEST))
+        self.image(f"ingot searched for speed, KL of {FASTEST}", f"fast-{FASTEST}".lower(), None, "--calibration", "auto",
+                   "--max-kl", most, "--quality-text", TEXT, "--speed")
+        for name in ["int4", "int4 calibrated", f"searched for speed, KL of {FASTEST}"]:
+            row = self.rows[f"ingot {name}"]
+            self.row(f"ingot {name}, fast", row["key"], lambda: {**self.verify(row["image"], "fast"), "bytes": row["bytes"]})
+
+    def variants(self, kind):
+        """The rows of a type of llama.cpp, with and without an importance matrix."""
+        return [self.rows[name] for name in (f"llama {kind}", f"llama {kind} imatrix") if name in self.rows]
+
+    def bytes_of(self, kind):
+        return max(row["bytes"] for row in self.variants(kind))
 
     def calibrate(self):
         self.ingot("calibrate", "base", "--full", "--tokens", CALIBRATED)
         return {}
 
-    def search(self, name, tag, size):
-        self.row(name, self.ours, lambda: self.quantized(tag, None, "--calibration", "auto", "--target-size", size))
-        self.row(f"{name}, fast", self.ours, lambda: {**self.verify(f"base:{tag}", "fast"), "bytes": self.rows[name]["bytes"]})
+    def image(self, name, tag, kind, *options):
+        """The row of an image in one type, or in searched types."""
+        key = digest(self.calibrated if options else self.inputs, self.program, [str(o) for o in options], kind)
+        self.row(name, key, lambda: self.quantized(tag, kind, *options))
 
     def quantized(self, tag, kind, *options):
         words = ["quantize", "base", f"base:{tag}", *[kind] * bool(kind), *options, "--json"]
@@ -221,6 +284,9 @@ class Model:
     # Speed.
 
     def measure_speed(self):
+        self.timed("speed", self.speeds)
+
+    def speeds(self):
         rows = [(name, row) for name, row in self.rows.items() if "kl" in row and not name.startswith("mlx")]
         rates = {name: [] for name, _ in rows}
         for n in range(ROUNDS):
@@ -282,19 +348,23 @@ def main():
     parser.add_argument("ingot")
     parser.add_argument("worker", help="bench/cpu, built")
     parser.add_argument("gguf", help="SmolLM2-135M-Instruct, Q4_1")
-    parser.add_argument("--models", default="smollm2 small")
+    parser.add_argument("--models", default=f"{FIRST} smollm2")
     parser.add_argument("--parts", default="peers ingot speed")
     args = parser.parse_args()
     args.ingot, args.worker = os.path.abspath(args.ingot), os.path.abspath(args.worker)
-    rows = []
+    models, rows = [], []
     for name in args.models.split():
         model = Model(name, args)
-        for part in args.parts.split():
-            getattr(model, f"measure_{part}")()
+        for model.part in args.parts.split():
+            getattr(model, f"measure_{model.part}")()
+        models.append(model)
         rows += model.report()
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "quality.json").write_text(json.dumps(rows, indent=1) + "\n")
     (RESULTS / "quality.svg").write_text(plot.svg(rows))
+    for model in models:
+        summary.targets(model.name, [r for r in rows if r["model"] == model.name], SIZES, BITS, FASTEST)
+    summary.times({model.name: model.times for model in models}, Path(sys.prefix) / "bench-seconds")
 
 
 if __name__ == "__main__":

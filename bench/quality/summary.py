@@ -1,0 +1,46 @@
+"""Prints what the quality benchmark found: how ingot compares with its peers, and where the time went."""
+
+import collections
+
+
+def targets(model, rows, sizes, bits, fastest):
+    """Ratios of divergences at a size, and of speeds at a divergence."""
+    by = {row["name"]: row for row in rows}
+    of = lambda kind: [by[n] for n in (f"llama {kind}", f"llama {kind} imatrix") if n in by]
+    for kind in sizes:
+        ours = by.get(f"ingot searched, size of {kind}")
+        if ours and of(kind):
+            say(model, f"size of {kind}", ours, min(of(kind), key=lambda r: r["kl"]))
+    for number in bits:
+        ours = by.get(f"ingot searched {number}bpw")
+        small = [r for r in rows if not r["name"].startswith("ingot") and ours and r["bytes"] <= number / ours["bpw"] * ours["bytes"]]
+        if small:
+            say(model, f"{number} bits per weight", ours, min(small, key=lambda r: r["kl"]))
+        elif ours:
+            print(f"{model}: {number} bits per weight: KL {ours['kl']:.5f}; no peer is as small")
+    peers = [r for r in of(fastest) if r["decode_tps"]]
+    for name, row in by.items():
+        if peers and row["decode_tps"] and name.startswith(f"ingot searched for speed, KL of {fastest}"):
+            rate = max(p["decode_tps"] for p in peers)
+            print(f"{model}: {name}: KL {row['kl'] / min(p['kl'] for p in peers):.2f} times, decode {row['decode_tps'] / rate:.2f} times")
+
+
+def say(model, what, ours, peer):
+    print(f"{model}: {what}: KL {ours['kl']:.5f} at {ours['bytes']:,} bytes, {ours['kl'] / peer['kl']:.2f} times "
+          f"that of {peer['name']}, {peer['kl']:.5f} at {peer['bytes']:,} bytes")
+
+
+def times(models, build):
+    """Seconds of each part, and the sum, with those of the peers' build where they are known."""
+    lines = collections.OrderedDict()
+    if build.exists():
+        lines["build of the peers"] = [float(build.read_text()), 0]
+    for model, known in models.items():
+        for took in known.values():
+            line = lines.setdefault(f"{model}: {took['part']}", [0, 0])
+            line[0] += took["wall"]
+            line[1] += took["processor"]
+    lines["all"] = [sum(column) for column in zip(*lines.values())]
+    print(f"{'seconds':32}{'wall':>8}{'processor':>12}")
+    for name, (wall, processor) in lines.items():
+        print(f"{name:32}{wall:8.0f}{processor:12.0f}")
