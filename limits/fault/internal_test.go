@@ -33,6 +33,7 @@ var internal = []struct{ reason, names string }{
 		manifest.ErrInvalidImage
 		modelfile.ErrModelfile
 		models.ErrUnsupported models/nn.ErrWeights models/shard.ErrRanks
+		runtime/speed.ErrType
 		quantize.ErrType quantize.ErrDType quantize.ErrShape quantize.ErrLength quantize.ErrNotFinite quantize.ErrOverflow
 		quantize/ggml.ErrType quantize/ggml.ErrLength quantize/ggml.ErrRange
 		safetensors.ErrHeader safetensors.ErrHeaderTooLarge safetensors.ErrTruncated safetensors.ErrTrailing
