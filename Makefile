@@ -208,7 +208,7 @@ bench-fit: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh --peers-only
 	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && PYTHONPATH=bench/cpu \
-		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/fit/run.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_FIT)
+		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/fit/fit.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_FIT)
 
 # Quantizes SmolLM2 and a small model that it trains with ingot, llama.cpp and mlx-lm, in many types, and compares each result
 # with its own base: bench/results/quality.json and quality.svg. Less than an hour with the peers' build; an interrupted run

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/mlx"
 )
 
 // fitted is what the test reads of the output of fit.
@@ -30,6 +31,7 @@ func TestFitPredictsImagesAndRuns(t *testing.T) {
 	runtest.Engine.Need(t, why)
 	home := t.TempDir()
 	t.Setenv("INGOT_ENGINE", installed)
+	t.Setenv(mlx.EnvCPUThreads, "1") // beside other tests
 	fit := func(source string, args ...string) (of fitted) {
 		out := ingot(t, home, append([]string{"fit", source, "--json"}, args...)...)
 		if err := json.Unmarshal([]byte(out), &of); err != nil {
@@ -79,6 +81,7 @@ func TestFitPredictsImagesAndRuns(t *testing.T) {
 	}
 	resident := run.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	for _, of := range predicted.Types {
+		t.Logf("%s: %d bytes of memory predicted, %d of source were resident", of.Type, of.Total, resident)
 		if ratio := float64(of.Total) / float64(resident); of.Type == "source" && (ratio < 0.95 || ratio > 1.05) {
 			t.Errorf("%d bytes of memory predicted, %d were resident: a ratio of %.3f", of.Total, resident, ratio)
 		}

@@ -67,7 +67,8 @@ func Working(m arch.Model, u Use) int64 {
 	if each == 0 {
 		each = 2 * (4*m.Facts().Hidden + 3*widest(m))
 	}
-	return u.Constants + int64(rowsOf(ContextOf(m, u), u.Prefill))*each + min(kept+holes, stateOf(m, u))
+	rows := int64(rowsOf(ContextOf(m, u), u.Prefill)) * each
+	return u.Constants + rows + min(kept+holes, rows+stateOf(m, u))
 }
 
 // rowsOf returns the rows of a step of a prompt with the given number of tokens, by the speed of prefill.

@@ -29,7 +29,8 @@ type rehearsal struct {
 	last    int   // the kind of the last layer
 	active  int64 // bytes of weights that a token reads in all layers
 
-	rowBytes int64 // most that a row of a prompt took beside the state, in any of the layers that ran
+	ran      map[int]bool // layers that were chosen
+	rowBytes int64        // most that a row of a prompt took beside the state, in any of the layers that ran
 }
 
 func newRehearsal(
@@ -46,7 +47,7 @@ func newRehearsal(
 	}
 	r := &rehearsal{
 		thread: t, weights: weights, model: model, kept: cache.Packed(model.Layers(), int(kv.Bits())),
-		vocab: int(m.Facts().Vocab),
+		vocab: int(m.Facts().Vocab), ran: map[int]bool{},
 	}
 	switch d := model.(type) {
 	case *nn.Decoder:
@@ -144,6 +145,7 @@ func (r *rehearsal) choose(layers []int) {
 	r.decoder.Blocks = nil
 	for _, i := range layers {
 		r.decoder.Blocks = append(r.decoder.Blocks, r.blocks[i])
+		r.ran[i] = true
 	}
 }
 

@@ -86,19 +86,21 @@ func (t times) speed() Speed {
 func measure(
 	t *mlx.Thread, memory *memory, m arch.Model, tensors []Tensor, u Use, whole bool,
 ) (now times, err error) {
+	before := t.Memory().Active
 	r, err := newRehearsal(t, memory, m, tensors, u.KV)
 	if err != nil {
 		return now, err
 	}
 	defer r.close()
-	now.constants = r.weights.Bytes()
-	for _, x := range tensors {
-		now.constants -= x.Bytes()
-	}
 	err = r.measure(&now, u.Context, whole)
 	if wrong := (*mlx.Error)(nil); errors.As(err, &wrong) && r.decoder != nil {
 		r.decoder = nil // its layers cannot run apart
 		err = r.measure(&now, u.Context, whole)
+	}
+	// What a layer computes once, when it first runs.
+	now.constants = t.Memory().Active - before
+	if n := len(r.ran); n > 0 {
+		now.constants = now.constants * int64(len(r.blocks)) / int64(n)
 	}
 	return now, err
 }

@@ -1,4 +1,4 @@
-"""Compares what `ingot fit` predicts with what is then measured: run.py INGOT WORKER MODEL.gguf [--shapes NAMES] [--rounds N].
+"""Compares what `ingot fit` predicts with what is then measured: fit.py INGOT WORKER MODEL.gguf [--shapes NAMES] [--rounds N].
 `make bench-fit` runs it, in the environment of bench-cpu.
 
 The shapes are three of bench-cpu, with its images, which are made if there are none, and SmolLM2. Of each:
