@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
@@ -133,24 +133,9 @@ func readText(path string) (string, error) {
 	return string(b), nil
 }
 
-// writeWhole writes a file atomically.
+// writeWhole replaces a file that others may read.
 func writeWhole(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".ingot-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	err = write(f)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
+	return atomicfile.Write(path, 0o644, func(f *os.File) error { return write(f) })
 }
 
 func (a *app) printReport(r quality.Report, ok bool) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/launch/json5"
 )
 
@@ -64,7 +65,7 @@ func readFile(path string) ([]byte, error) {
 
 // writeFile replaces a file atomically. It follows a symbolic link and replaces the link's target. An existing file
 // keeps its mode. A new one gets 0600, since it may contain keys.
-func writeFile(path string, text []byte) (err error) {
+func writeFile(path string, text []byte) error {
 	mode := fs.FileMode(0o600)
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to
@@ -75,19 +76,10 @@ func writeFile(path string, text []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".ingot-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
+	return atomicfile.Write(path, mode, func(f *os.File) error {
+		if _, err := f.Write(text); err != nil {
+			return err
 		}
-	}()
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+		return f.Sync()
+	})
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/atomicfile"
 )
 
 // Limits of a history.
@@ -129,22 +131,20 @@ func (h *History) save(message string) error {
 
 // rewrite replaces the file by the entries in memory.
 func (h *History) rewrite() error {
-	f, err := os.CreateTemp(filepath.Dir(h.Path), ".history-") // mode 0600
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
-	w := bufio.NewWriter(f)
-	e := json.NewEncoder(w)
-	for _, entry := range h.list {
-		if len(entry) <= maxEntry {
-			err = errors.Join(err, e.Encode(entry))
+	err := atomicfile.Write(h.Path, 0o600, func(f *os.File) error {
+		w := bufio.NewWriter(f)
+		e := json.NewEncoder(w)
+		for _, entry := range h.list {
+			if len(entry) > maxEntry {
+				continue
+			}
+			if err := e.Encode(entry); err != nil {
+				return err
+			}
 		}
-	}
-	if err = errors.Join(err, w.Flush(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), h.Path)
-	}
+		return w.Flush()
+	})
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return fmt.Errorf("history: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/vocab"
 	"github.com/ingotml/ingot/convert/settings"
@@ -67,7 +68,8 @@ func GGUF(ctx context.Context, st *store.Store, entry *store.Entry, path string,
 	if err := x.plan(entry.Name.String(), texts.Template); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", src.From, err)
 	}
-	if err := x.write(ctx, path, opts.Progress); err != nil {
+	err = atomicfile.Write(path, 0o644, func(f *os.File) error { return x.write(ctx, f, opts.Progress) })
+	if err != nil {
 		return Result{}, fmt.Errorf("export to %s: %w", path, write.Explain(err))
 	}
 	out := Result{Dir: path, Files: []string{filepath.Base(path)}, Tensors: len(x.tensors), Notes: x.notes}
@@ -250,14 +252,8 @@ func vocabularyOf(src *source.Source) int {
 	return int(specs[0].Shape[0])
 }
 
-// write writes the file beside its path, and renames it.
-func (x *ggufFile) write(ctx context.Context, path string, progress func(write.Event)) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // no effect after the rename
-	defer f.Close()
+// write writes the file and makes it durable.
+func (x *ggufFile) write(ctx context.Context, f *os.File, progress func(write.Event)) error {
 	total := write.Event{TotalTensors: len(x.tensors)}
 	for _, t := range x.tensors {
 		total.TotalBytes += t.bytes()
@@ -275,7 +271,7 @@ func (x *ggufFile) write(ctx context.Context, path string, progress func(write.E
 		last = nil
 	}
 	defer func() { closeLast() }()
-	err = gguf.Write(f, x.metadata, list, func(i int) (io.Reader, error) {
+	err := gguf.Write(f, x.metadata, list, func(i int) (io.Reader, error) {
 		closeLast()
 		if i > 0 {
 			p.Add(0, 1)
@@ -302,16 +298,7 @@ func (x *ggufFile) write(ctx context.Context, path string, progress func(write.E
 		return err
 	}
 	p.Add(0, 1)
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := disk.Sync(f); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return disk.Sync(f)
 }
 
 // move reads a tensor and returns its rows and blocks of columns in the order of the file.

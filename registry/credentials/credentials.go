@@ -17,6 +17,7 @@ import (
 	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
@@ -176,30 +177,15 @@ func editConfig(path string, edit func(top, auths map[string]json.RawMessage) er
 	return replaceFile(path, out.Bytes())
 }
 
-// replaceFile replaces a file atomically. Its mode is 0600.
-func replaceFile(path string, b []byte) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// replaceFile replaces a file atomically and durably. Its mode is 0600.
+func replaceFile(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+	return atomicfile.Write(path, 0o600, func(f *os.File) error {
+		if _, err := f.Write(b); err != nil {
+			return err
 		}
-	}()
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+		return f.Sync()
+	})
 }

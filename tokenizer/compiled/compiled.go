@@ -23,6 +23,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/ingotml/ingot/usercache"
@@ -133,20 +134,15 @@ func keep(path string, form []byte) {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return
 	}
-	f, err := os.CreateTemp(dir, "new-*")
-	if err != nil {
-		return
-	}
-	defer os.Remove(f.Name()) // fails after the rename
-	sum := binary.LittleEndian.AppendUint64(nil, uint64(crc32.Checksum(form, castagnoli)))
-	_, err = f.Write(sum)
+	err := atomicfile.Write(path, 0o600, func(f *os.File) error {
+		sum := binary.LittleEndian.AppendUint64(nil, uint64(crc32.Checksum(form, castagnoli)))
+		if _, err := f.Write(sum); err != nil {
+			return err
+		}
+		_, err := f.Write(form)
+		return err
+	})
 	if err == nil {
-		_, err = f.Write(form)
-	}
-	if e := f.Close(); err != nil || e != nil {
-		return
-	}
-	if os.Rename(f.Name(), path) == nil {
 		prune(dir)
 	}
 }

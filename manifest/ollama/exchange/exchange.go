@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/encoding"
 	"github.com/ingotml/ingot/manifest/ollama"
@@ -221,7 +222,7 @@ func (x *transfer) importBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 		if err := x.hash(ctx, io.Discard, src, b.Digest); err != nil {
 			return nil, err
 		}
-		return &x.report.Linked, disk.Rename(f.Name(), x.s.BlobPath(b.Digest))
+		return &x.report.Linked, atomicfile.Rename(f.Name(), x.s.BlobPath(b.Digest))
 	}
 	way, err := x.fill(ctx, f, src, b.Digest)
 	if err != nil {
@@ -266,7 +267,7 @@ func (x *transfer) exportBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 	defer f.Close()
 	if x.o.ownedLike(info) && linkTo(src.Name(), f.Name(), info) && os.Chtimes(f.Name(), now, now) == nil {
 		x.addProgress(b.Size)
-		err := disk.Rename(f.Name(), path)
+		err := atomicfile.Rename(f.Name(), path)
 		x.addExported(path)
 		return &x.report.Linked, err
 	}

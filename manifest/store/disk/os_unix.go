@@ -27,9 +27,6 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Rename renames a file, and replaces an existing one atomically.
-func Rename(from, to string) error { return os.Rename(from, to) }
-
 func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

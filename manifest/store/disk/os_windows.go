@@ -3,27 +3,12 @@ package disk
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"time"
 
 	"golang.org/x/sys/windows"
 )
 
 // SyncDir is a no-op: Windows has no such operation, and NTFS journals directory changes.
 func SyncDir(string) error { return nil }
-
-// Rename retries for up to a second: Windows does not replace a file that a reader has open.
-func Rename(from, to string) error {
-	var err error
-	for range 100 {
-		err = os.Rename(from, to)
-		if !errors.Is(err, windows.ERROR_SHARING_VIOLATION) && !errors.Is(err, windows.ERROR_ACCESS_DENIED) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
-}
 
 func isDiskFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)

@@ -1,6 +1,10 @@
 package disk
 
-import "os"
+import (
+	"os"
+
+	"github.com/ingotml/ingot/atomicfile"
+)
 
 // Publish sets the mode of a complete temporary file, syncs it and renames it to path. If it fails, the caller removes
 // the file.
@@ -8,7 +12,7 @@ func Publish(f *os.File, mode os.FileMode, path string) error {
 	if err := SyncAndClose(f, mode); err != nil {
 		return err
 	}
-	return Rename(f.Name(), path)
+	return atomicfile.Rename(f.Name(), path)
 }
 
 // SyncAndClose sets the mode of a complete file, syncs the file and closes it.

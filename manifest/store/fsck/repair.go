@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
@@ -62,7 +63,7 @@ func quarantine(s *store.Store, from string) (to string, err error) {
 			to = fmt.Sprintf("%s.%d", to, i)
 		}
 		if _, err := os.Lstat(s.Path(to)); errors.Is(err, fs.ErrNotExist) {
-			return to, disk.Rename(s.Path(from), s.Path(to))
+			return to, atomicfile.Rename(s.Path(from), s.Path(to))
 		} else if err != nil {
 			return "", err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 )
@@ -29,7 +30,7 @@ func newRangesJournal(path string, have ranges) (*rangesJournal, error) {
 	if err := os.WriteFile(path+".new", lines(have), 0o644); err != nil {
 		return nil, err
 	}
-	if err := disk.Rename(path+".new", path); err != nil {
+	if err := atomicfile.Rename(path+".new", path); err != nil {
 		os.Remove(path + ".new")
 		return nil, err
 	}

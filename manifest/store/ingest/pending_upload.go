@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
@@ -84,7 +85,7 @@ func (x *pendingUpload) publish(ctx context.Context, path string) error {
 		return err
 	}
 	defer release()
-	if err := disk.Rename(x.f.Name(), path); err != nil {
+	if err := atomicfile.Rename(x.f.Name(), path); err != nil {
 		return err
 	}
 	x.owned = false

@@ -6,9 +6,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/lock"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -38,7 +38,7 @@ func Pulling(ctx context.Context, s *store.Store, manifestBytes []byte) (done fu
 		err = f.Close()
 	}
 	if err == nil {
-		err = disk.Rename(f.Name(), path)
+		err = atomicfile.Rename(f.Name(), path)
 	}
 	if err != nil {
 		f.Close()

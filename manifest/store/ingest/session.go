@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/gofrs/flock"
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
@@ -81,7 +82,7 @@ func (x *Session) Write(b []byte) error {
 	next := x.path(sessionState + "-next")
 	err := os.WriteFile(next, b, 0o600)
 	if err == nil {
-		err = disk.Rename(next, x.path(sessionState))
+		err = atomicfile.Rename(next, x.path(sessionState))
 	}
 	if err != nil {
 		return fmt.Errorf("write upload session: %w", err)

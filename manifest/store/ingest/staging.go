@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/gofrs/flock"
+	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/lock"
 	"github.com/opencontainers/go-digest"
 )
@@ -147,7 +147,7 @@ func (in *Staging) Note(name string) string {
 func (in *Staging) seal(partial string, l sealed) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if err := disk.Rename(partial, in.path(l.Digest.Encoded())); err != nil {
+	if err := atomicfile.Rename(partial, in.path(l.Digest.Encoded())); err != nil {
 		return err
 	}
 	if err := appendJournal(in.journal, l); err != nil {
@@ -175,7 +175,7 @@ func (in *Staging) Publish() error {
 			continue
 		// a blob of the wrong size is replaced
 		case errors.Is(err, manifest.ErrBlobMissing) || errors.Is(err, manifest.ErrCorrupt):
-			err = disk.Rename(in.path(l.Digest.Encoded()), in.s.BlobPath(l.Digest))
+			err = atomicfile.Rename(in.path(l.Digest.Encoded()), in.s.BlobPath(l.Digest))
 		}
 		if err != nil {
 			return fmt.Errorf("publish blob %s: %w", l.Digest, err)
