@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,6 +116,9 @@ func TestWorkersExceedMemory(t *testing.T) {
 	if missing != nil {
 		t.Skip(missing)
 	}
+	if out, err := exec.Command("unshare", "--uts", "true").CombinedOutput(); err != nil {
+		t.Skipf("a process cannot have a host name of its own: %v %s", err, out)
+	}
 	home := filepath.Join(t.TempDir(), "store")
 	ingot(t, home, "create", "large", largeModel(t))
 	prompt := strings.Replace(workersPrompt, "demo", "large", 1)
@@ -126,7 +130,10 @@ func TestWorkersExceedMemory(t *testing.T) {
 	_ = one.Wait()
 
 	token := tokenFile(t, strings.Repeat("token", 8))
-	w := startWorker(t, filepath.Join(t.TempDir(), "worker"), token, "127.0.0.1:0", inGroup(other)...)
+	// Ranks on hosts of one name share its memory.
+	named := append(inGroup(other), "unshare", "--uts", "sh", "-c",
+		`echo other-machine >/proc/sys/kernel/hostname && exec "$0" "$@"`)
+	w := startWorker(t, filepath.Join(t.TempDir(), "worker"), token, "127.0.0.1:0", named...)
 	s := serveIn(t, home, own, nil, "--float32", "--cache-size", "0", "--workers", w.addr, "--token-file", token)
 	if got := s.text(t, prompt); got == "" || strings.HasPrefix(got, "error") {
 		t.Errorf("two machines say %q\n%s\n%s", got, s.errs, w.errs)
