@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
@@ -88,6 +89,26 @@ type joined struct {
 	machines []ranks.Machine
 }
 
+// enter joins the group of a backend, or sets the limit of its operations if this rank is in it already.
+func (j *joined) enter(ctx context.Context, t *mlx.Thread, backend string, stages []int) error {
+	return t.Do(ctx, func() (err error) {
+		j.group, err = t.Join(mlx.GroupOptions{Backend: backend, Limit: groupLimit(stages)})
+		return err
+	})
+}
+
+// pipelineLimit is how long a rank of a pipeline may wait in an operation: until all ranks before it have computed a
+// step. A rank that has ended, stopped or lost its network is noticed sooner, by the connection for commands.
+const pipelineLimit = 2 * time.Minute
+
+// groupLimit returns the limit of a group's operations; 0 is the engine's.
+func groupLimit(stages []int) time.Duration {
+	if stages == nil {
+		return 0
+	}
+	return pipelineLimit
+}
+
 func (j joined) close() {
 	for _, c := range j.conns {
 		c.Close()
@@ -99,11 +120,7 @@ func (l launched) join(ctx context.Context, t *mlx.Thread) (j joined, err error)
 	if l.backend == "mpi" && os.Getenv("MLX_MPI_LIBNAME") == "" {
 		_ = os.Setenv("MLX_MPI_LIBNAME", "libmpi.so.40") // Open MPI's; the bare name is in packages for developers
 	}
-	err = t.Do(ctx, func() (err error) {
-		j.group, err = t.Join(mlx.GroupOptions{Backend: l.backend})
-		return err
-	})
-	if err != nil {
+	if err := j.enter(ctx, t, l.backend, nil); err != nil {
 		return j, err
 	}
 	if g := j.group; g.Rank() != l.rank || g.Size() != l.size {
@@ -145,6 +162,11 @@ func (a *app) follow(ctx context.Context, l launched, st *store.Store, stored st
 		if !reflect.DeepEqual(s, own) {
 			return nil, fmt.Errorf("rank 0 runs %s, this rank %s: start all ranks with the same command and files",
 				described(s), described(own))
+		}
+		if s.Options.Stages != nil {
+			if err := j.enter(ctx, thread, l.backend, s.Options.Stages); err != nil {
+				return nil, err
+			}
 		}
 		m, err := load.OpenRank(ctx, thread, j.group, f, f.Processor, s.Options.Load())
 		if err == nil {
@@ -203,7 +225,12 @@ func (l launched) openLeader(ctx context.Context, t *mlx.Thread, st *store.Store
 		j.close()
 		return nil, err
 	}
-	o.Stages = plan.Stages
+	if o.Stages = plan.Stages; o.Stages != nil {
+		if err := j.enter(ctx, t, l.backend, o.Stages); err != nil {
+			j.close()
+			return nil, err
+		}
+	}
 	c, err := cpu.options()
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (f follower) open(ctx context.Context, s ranks.Start) (*load.Model, error) 
 	if err != nil {
 		return nil, err
 	}
-	group, err := joinRing(ctx, thread, f.ring)
+	group, err := joinRing(ctx, thread, f.ring, s.Options.Stages)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (f follower) open(ctx context.Context, s ranks.Start) (*load.Model, error) 
 
 // joinRing joins the engine's ring. The engine reads the environment, and a file that a pipe stands for: nothing is
 // left behind if the process is killed.
-func joinRing(ctx context.Context, t *mlx.Thread, r worker.Ring) (group *mlx.Group, err error) {
+func joinRing(ctx context.Context, t *mlx.Thread, r worker.Ring, stages []int) (group *mlx.Group, err error) {
 	in, out, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func joinRing(ctx context.Context, t *mlx.Thread, r worker.Ring) (group *mlx.Gro
 		}
 	}
 	err = t.Do(ctx, func() (err error) {
-		group, err = t.Join(mlx.GroupOptions{Backend: "ring"})
+		group, err = t.Join(mlx.GroupOptions{Backend: "ring", Limit: groupLimit(stages)})
 		return err
 	})
 	return group, err

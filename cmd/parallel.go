@@ -219,7 +219,7 @@ func (a *app) printDivision(p dryRunJSON, asJSON bool) error {
 }
 
 // checkParallel returns an error for flags that need ranks.
-func (o serveOptions) checkParallel() error {
+func (o serveOptions) checkParallel(names []string) error {
 	if _, _, err := o.way.read(); err != nil {
 		return err
 	}
@@ -235,6 +235,8 @@ func (o serveOptions) checkParallel() error {
 	switch {
 	case len(alone) > 0:
 		return usagef("%s needs --distributed or --workers", strings.Join(alone, ", "))
+	case o.dryRun && len(names) == 0:
+		return usagef("--dry-run needs a NAME")
 	case o.json && !o.dryRun:
 		return usagef("--json needs --dry-run")
 	}

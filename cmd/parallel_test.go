@@ -31,7 +31,7 @@ func TestParallelFlag(t *testing.T) {
 		var notes bytes.Buffer
 		o := serveOptions{way: parallelFlags{c.mode, c.link}, distributed: c.distributed, dryRun: c.dryRun}
 		o.takeNumber(&app{err: terminal.Notes(&notes)})
-		err := o.checkParallel()
+		err := o.checkParallel([]string{"demo"})
 		if o.parallel != c.requests || !strings.Contains(notes.String(), c.note) || c.note == "" && notes.Len() > 0 {
 			t.Errorf("%+v: %d requests, note %q", c, o.parallel, notes.String())
 		}
@@ -39,8 +39,11 @@ func TestParallelFlag(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if err := (serveOptions{json: true, distributed: true}).checkParallel(); err == nil {
+	if err := (serveOptions{json: true, distributed: true}).checkParallel([]string{"demo"}); err == nil {
 		t.Error("--json without --dry-run is accepted")
+	}
+	if err := (serveOptions{dryRun: true, distributed: true}).checkParallel(nil); err == nil {
+		t.Error("--dry-run without a name is accepted")
 	}
 }
 

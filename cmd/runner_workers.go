@@ -65,7 +65,7 @@ func (a *app) openOnWorkers(
 	g := &rankedEngine{group: group, leader: leader, addresses: addresses}
 	opened := make(chan error, 1)
 	go func() { // a ring that waits for a rank cannot be interrupted
-		ring, err := joinRing(ctx, thread, group.Ring)
+		ring, err := joinRing(ctx, thread, group.Ring, o.Stages)
 		if err == nil {
 			files := processor.Files{Store: st, Image: entry.Image}
 			g.Engine, err = batch.OpenRanks(ctx, thread, ring, leader, st, entry, files.Processor, o)

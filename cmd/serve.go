@@ -136,7 +136,7 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	o.takeNumber(a)
 	opts, err := o.server(at)
 	if err == nil {
-		err = o.checkParallel()
+		err = o.checkParallel(names)
 	}
 	if err != nil {
 		return err

@@ -48,6 +48,10 @@ func mostSequences(o runtime.Options) int { return cmp.Or(max(o.Sequences, 0), d
 // newBatcher returns the batcher of a model whose requests share the given memory. It runs on the engine's thread.
 func newBatcher(m *load.Model, mem memory, p *prefixes, l *ranks.Leader, o runtime.Options) *batcher {
 	d := newDrafting(m, l, o.Draft)
+	first := 0
+	if m.Stages != nil { // the last rank waits for all others
+		first = minRows
+	}
 	return &batcher{
 		model:      m,
 		queue:      queue{max: cmp.Or(max(o.Queue, 0), defaultQueue), slots: mostSequences(o)},
@@ -56,7 +60,7 @@ func newBatcher(m *load.Model, mem memory, p *prefixes, l *ranks.Leader, o runti
 		minShared:  minShared,
 		memory:     mem,
 		prefixes:   p,
-		prefill:    prefill{chunk: o.Chunk, gap: gapLimit{max: cmp.Or(o.MaxGap, defaultMaxGap)}},
+		prefill:    prefill{chunk: o.Chunk, first: first, gap: gapLimit{max: cmp.Or(o.MaxGap, defaultMaxGap)}},
 		drafting:   d,
 		stepper:    newStepper(m, d, l),
 		ranks:      l,

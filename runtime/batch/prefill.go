@@ -7,6 +7,7 @@ import (
 // prefill decides how many prefill rows a step has.
 type prefill struct {
 	chunk int         // rows in a step; 0: as many as fit into the step's target duration
+	first int         // rows before the first measurement; 0: initialRows
 	rate  prefillRate // measured
 	gap   gapLimit    // of steps that decode, too
 }
@@ -16,6 +17,8 @@ func (p *prefill) rowLimit(prompts, decoding int) int {
 	switch {
 	case p.chunk > 0:
 		return p.chunk
+	case p.first > 0 && p.rate == 0:
+		return p.first
 	case decoding > 0:
 		return p.gap.limit(decoding)
 	case prompts > 1:
