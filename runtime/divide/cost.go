@@ -30,7 +30,8 @@ const (
 	promptRate = 88e9
 	// layerOverhead is the time per layer of a step that is neither in kernels nor between ranks.
 	layerOverhead = 40e-6
-	// ringStep is the time of a step of the ring on one machine, whatever its size; a sum of n ranks takes 2(n-1).
+	// ringStep is the time of a step of the ring on one machine, whatever its size; a sum of n ranks takes 2(n-1), a
+	// short one of two ranks one.
 	ringStep = 60e-6
 	// messageCost is the time to send and receive a message on one machine, whatever its size.
 	messageCost = 60e-6
@@ -55,13 +56,26 @@ var FreeLink = Link{Bandwidth: math.Inf(1)}
 
 // Sum returns the time to add arrays of a size over ranks on the ring.
 func (l Link) Sum(ranks int, bytes float64) float64 {
-	return float64(2*(ranks-1))*ringStep + l.SumOver(ranks, bytes)
+	steps, _ := ringSteps(ranks, bytes)
+	return steps*ringStep + l.SumOver(ranks, bytes)
+}
+
+// exchanged is the size up to which two ranks exchange arrays instead of adding them in two steps.
+const exchanged = 32 << 10
+
+// ringSteps returns how many messages of a sum follow one another, and their size.
+func ringSteps(ranks int, bytes float64) (steps, each float64) {
+	if ranks == 2 && bytes <= exchanged {
+		return 1, bytes
+	}
+	return float64(2 * (ranks - 1)), bytes / float64(ranks)
 }
 
 // SumOver returns the part of Sum that the link takes: the ring sends a part of the array 2(n-1) times, one after the
 // other.
 func (l Link) SumOver(ranks int, bytes float64) float64 {
-	return float64(2*(ranks-1)) * (l.Latency + bytes/float64(ranks)/l.Bandwidth)
+	steps, each := ringSteps(ranks, bytes)
+	return steps * (l.Latency + each/l.Bandwidth)
 }
 
 // Message returns the time of a message from rank to rank.

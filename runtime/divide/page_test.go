@@ -114,13 +114,11 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("the model says %.1f %s, measured are %.1f", c[0], what, c[1])
 		}
 	}
-	for _, c := range []struct {
-		ranks    int
-		measured [2]float64 // between
-	}{{2, [2]float64{105e-6, 145e-6}}} {
-		if got := (FreeLink).Sum(c.ranks, 8<<10); got < c.measured[0] || got > c.measured[1] {
-			t.Errorf("a sum of %d ranks on one machine takes %.0f us, measured are %.0f to %.0f", c.ranks, 1e6*got,
-				1e6*c.measured[0], 1e6*c.measured[1])
-		}
+	// A sum in two steps took 105 to 145 us, and a short one takes half of them.
+	if got := FreeLink.Sum(2, exchanged+1); got < 105e-6 || got > 145e-6 {
+		t.Errorf("a sum of 2 ranks on one machine takes %.0f us", 1e6*got)
+	}
+	if long, short := FreeLink.Sum(2, exchanged+1), FreeLink.Sum(2, exchanged); short != long/2 {
+		t.Errorf("a short sum takes %.0f us, a long one %.0f", 1e6*short, 1e6*long)
 	}
 }
