@@ -1,5 +1,5 @@
 """Times the products of all storage types on each instruction set of this processor: kernels.py [--threads N] [--rounds N]
-[--isa A,B] [--rows 1,8] [--types A,B] [--cached]. `make bench-kernels` runs it.
+[--isa A,B] [--rows 1,8] [--types A,B] [--columns N] [--cached]. `make bench-kernels` runs it.
 
 A product is bound by memory (its bytes at the bandwidth of a plain read) or by multiplications (its products at the measured rate of the
 instructions that do them), whichever takes longer; `memory` and `multiply` are these times over the measured one, and `share` is the larger.
@@ -52,6 +52,7 @@ def main():
     parser.add_argument("--isa", default="")
     parser.add_argument("--rows", default="1,2,4,8,64,512")
     parser.add_argument("--types", default="")
+    parser.add_argument("--columns", type=int, default=2048, help="of the matrices, which have 4096 rows")
     parser.add_argument("--cached", action="store_true")
     args = parser.parse_args()
     compiler = (os.environ.get("CXX") or "c++").split()
@@ -132,7 +133,8 @@ def measure(program, isa, args, cached=False):
         words = [program, str(1 if cached else args.threads), str(rounds), isa, rows, *filter(None, args.types.split(","))]
         if isa == "portable" and int(rows) > 8:
             continue  # minutes for each type
-        environment = os.environ | ({"KERNELS_CACHED": "1"} if cached or args.cached else {})
+        environment = os.environ | {"KERNELS_COLUMNS": str(args.columns)}
+        environment |= {"KERNELS_CACHED": "1"} if cached or args.cached else {}
         done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode == 3:
             print(done.stderr.strip(), file=sys.stderr)

@@ -46,10 +46,10 @@ using namespace ingot::cpu;
 
 namespace {
 
-constexpr int64_t kColumns = 2048;
+const int64_t kColumns = std::getenv("KERNELS_COLUMNS") ? std::atoll(std::getenv("KERNELS_COLUMNS")) : 2048;
 const bool kCached = std::getenv("KERNELS_CACHED") != nullptr;  // the weights fit in the L2 cache
 const int64_t kOutputs = kCached ? 256 : 4096;
-constexpr size_t kBytes = size_t(192) << 20;  // of weights; several times the largest cache
+const size_t kBytes = size_t(kCached ? 4 : 192) << 20;  // of weights; several times the largest cache
 const double kPass = kCached ? 0 : 0.003;                // seconds of a timed pass, roughly
 
 struct Kind {
@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
   for (int64_t rows : numbers(argv[4])) {
     std::vector<Case> cases;
     for (const Kind& k : kinds()) {
-      if (argc > 5 && std::find(argv + 5, argv + argc, k.name) == argv + argc) {
+      if (kColumns % k.group != 0 || (argc > 5 && std::find(argv + 5, argv + argc, k.name) == argv + argc)) {
         continue;
       }
       Case c{.kind = k, .rows = rows};

@@ -96,7 +96,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
   }
   l.quarters = l.vector && (codes ? w.bits == 2 && rows <= k.quarter_rows
                                   : w.format == Format::fp8 && rows == 1 && k.saturates);
-  l.pairs = l.vector && !l.quarters && k.saturates && l.mode == Mode::i16 && w.bits < 8 && w.bits != 4;
+  l.pairs = k.saturates && has_integers(l.mode) && !l.quarters && w.bits < 8 && w.bits != 4;
   l.small_batch = !l.vector && rows > 1 && rows <= kSmallBatch && has_integers(l.mode) && k.small_batch_tile > 0;
   l.winograd = k.winograd && l.mode == Mode::i16 && !l.vector && !l.small_batch;
   return l;

@@ -72,7 +72,8 @@ struct Layout {
   // Puts the activations of row products of 2-bit codes, and with AVX2 of e4m3 codes, in the order in which shifts
   // unpack these.
   bool quarters = false;
-  // Puts the activations of 2-, 3-, 5- and 6-bit codes in the order in which stream/pairs_avx2.h unpacks these.
+  // Puts the activations of 2-, 3-, 5- and 6-bit codes in the order in which AVX2 unpacks these, 16 columns at a time:
+  // 0 8 1 9 2 10 3 11 and so on in int16, 0 1 8 9 2 3 10 11 and so on in int8.
   bool pairs = false;
   bool vector = false;       // panels have one row; for row_product
   bool small_batch = false;  // for small_batch_product; if neither this nor vector, for tile_product

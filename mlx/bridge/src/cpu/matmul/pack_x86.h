@@ -24,21 +24,22 @@ IG_INLINE void peak_and_sum(const float* x, int n, float* peak, float* sum) {
   *sum = add_lanes(total);
 }
 
-// Quantizes sixteen columns to int16, eight in each half of the vector.
-IG_INLINE __m256i quantize16(const float* x, __m256 inverse) {
+// Quantizes sixteen columns to int16: eight in each half of the vector or, if apart, four and the four that are eight
+// columns further.
+IG_INLINE __m256i quantize16(const float* x, __m256 inverse, bool apart) {
   __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
   __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), inverse));
-  return _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
+  const __m256i q = _mm256_packs_epi32(a, b);
+  return apart ? q : _mm256_permute4x64_epi64(q, 0xd8);
 }
 
-// Returns the byte shuffle that puts eight columns in the order in which 4-bit codes are unpacked; the identity for
-// other codes.
+// Returns the byte shuffle that puts columns in the order of the layout, which is the one in which codes are unpacked.
 template <Integers Kind>
-IG_INLINE __m128i order_of(bool nibbles) {
-  if (!nibbles) {
+IG_INLINE __m128i order_of(const Layout& l) {
+  if (!l.nibbles && !l.pairs) {
     return _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   }
-  if (Kind == Integers::words) {  // 0 4 1 5 2 6 3 7
+  if (Kind == Integers::words || l.pairs) {  // words 0 4 1 5 2 6 3 7
     return _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
   }
   if (Kind == Integers::bytes) {  // 0 2 4 6 1 3 5 7, in both halves
@@ -53,16 +54,17 @@ IG_INLINE __m256i split(__m256i v) {
   return _mm256_packs_epi16(_mm256_srai_epi16(_mm256_sub_epi16(v, lower), 8), lower);
 }
 
-// Quantizes one step of a row to 16 dwords of int8, or else 32 dwords, with each eight columns in the order of
-// order_of. inverse has the inverse scale of each block.
+// Quantizes one step of a row to 16 dwords of int8, or else 32 dwords, with columns in the order of the layout. inverse
+// has the inverse scale of each block.
 template <Integers Kind>
-IG_INLINE void quantize_step(const float* x, int block, const float* inverse, bool nibbles, int32_t* to) {
-  const __m256i order = _mm256_broadcastsi128_si256(order_of<Kind>(nibbles));
-  const int shift = __builtin_ctz(unsigned(block));
+IG_INLINE void quantize_step(const float* x, const Layout& l, const float* inverse, int32_t* to) {
+  const __m256i order = _mm256_broadcastsi128_si256(order_of<Kind>(l));
+  const int shift = __builtin_ctz(unsigned(l.block));
+  const bool apart = Kind == Integers::words && l.pairs;
 #pragma GCC unroll 2
   for (int i = 0; i < kStep; i += 32) {
     const __m256 first = _mm256_set1_ps(inverse[i >> shift]), second = _mm256_set1_ps(inverse[(i + 16) >> shift]);
-    __m256i a = quantize16(x + i, first), b = quantize16(x + i + 16, second);
+    __m256i a = quantize16(x + i, first, apart), b = quantize16(x + i + 16, second, apart);
     if (Kind == Integers::bytes) {
       __m256i q = _mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0xd8);
       _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 4), _mm256_shuffle_epi8(q, order));
@@ -104,19 +106,24 @@ IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out)
   }
 }
 
+// Reorders 16 dwords: the even ones, then the odd ones, `distance` dwords further.
+IG_INLINE void gather_evens(const int32_t* dwords, int64_t distance, int32_t* out) {
+  auto v = reinterpret_cast<const __m256*>(dwords);
+  auto put = [&](int32_t* to, __m256 q) __attribute__((always_inline)) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(_mm256_castps_si256(q), 0xd8));
+  };
+  put(out, _mm256_shuffle_ps(v[0], v[1], 0x88));
+  put(out + distance, _mm256_shuffle_ps(v[0], v[1], 0xdd));
+}
+
 // Reorders a step of a row for row products of 4-bit codes. A dword of codes has eight columns, and a vector of
 // unpacked codes holds the same nibbles of eight dwords. Vector j of out therefore has dword j of each eight columns.
 // The vectors are `distance` dwords apart.
 IG_INLINE void gather_nibbles(const int32_t* dwords, bool bytes, int64_t distance, int32_t* out) {
-  auto to = [&](int j) { return reinterpret_cast<__m256i*>(out + j * distance); };
   if (bytes) {  // two dwords for each eight columns
-    auto v = reinterpret_cast<const __m256*>(dwords);
-    _mm256_storeu_si256(to(0), _mm256_permute4x64_epi64(_mm256_castps_si256(_mm256_shuffle_ps(v[0], v[1], 0x88)),
-                                                        0xd8));
-    _mm256_storeu_si256(to(1), _mm256_permute4x64_epi64(_mm256_castps_si256(_mm256_shuffle_ps(v[0], v[1], 0xdd)),
-                                                        0xd8));
-    return;
+    return gather_evens(dwords, distance, out);
   }
+  auto to = [&](int j) { return reinterpret_cast<__m256i*>(out + j * distance); };
   auto from = reinterpret_cast<const __m128i*>(dwords);
   __m256i v[4];
 #pragma GCC unroll 4
@@ -141,21 +148,6 @@ IG_INLINE void gather_halves(const int32_t* dwords, int32_t* out) {
     __m256i low = _mm256_unpackhi_epi64(from[2 * i], from[2 * i + 1]);
     _mm256_storeu_si256(to + i, _mm256_permute4x64_epi64(high, 0xd8));
     _mm256_storeu_si256(to + 2 + i, _mm256_permute4x64_epi64(low, 0xd8));
-  }
-}
-
-// Reorders a step of a row for streaming products of 2-, 3-, 5- and 6-bit codes, in one block or two. Vector 2i + j has
-// columns k + j + 0, 8, 2, 10, 4, 12, 6 and 14 in both halves, with k = 32i and 32i + 16, or 16i and 16i + 32 if there
-// are two blocks.
-IG_INLINE void gather_pairs(const int32_t* dwords, bool two, int32_t* out) {
-  auto from = reinterpret_cast<const __m256i*>(dwords);
-  auto to = reinterpret_cast<__m256i*>(out);
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; i++) {
-    const __m256i low = from[two ? i : 2 * i], high = from[two ? i + 2 : 2 * i + 1];
-    const __m256i a = _mm256_permute2x128_si256(low, high, 0x20), b = _mm256_permute2x128_si256(low, high, 0x31);
-    _mm256_storeu_si256(to + 2 * i, _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa));
-    _mm256_storeu_si256(to + 2 * i + 1, _mm256_blend_epi16(_mm256_srli_epi32(a, 16), b, 0xaa));
   }
 }
 
@@ -232,7 +224,7 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
         scales[b] = any ? peak / max_code : 0;
         inverse[b] = any ? max_code / peak : 0;
       }
-      quantize_step<Kind>(x, l.block, inverse, l.nibbles, dwords[r]);
+      quantize_step<Kind>(x, l, inverse, dwords[r]);
       if (l.winograd) {
         for (int b = 0; b < blocks; b++) {
           a.corrections[at + b] = block_correction(dwords[r] + b * l.block / 2, l.block / 2);
@@ -254,7 +246,12 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
     } else if (Kind == Integers::halves && !l.nibbles) {
       gather_halves(dwords[0], out);
     } else if (Kind == Integers::words && l.vector && !l.nibbles) {
-      l.pairs ? gather_pairs(dwords[0], l.block < kStep, out) : gather_bytes(dwords[0], out);
+      if (l.pairs) {
+        gather_evens(dwords[0], 8, out);
+        gather_evens(dwords[0] + kStep / 4, 8, out + kStep / 4);
+      } else {
+        gather_bytes(dwords[0], out);
+      }
     } else if (l.vector && l.nibbles) {
       const int64_t step = k / kStep;
       const bool pair = is_interleaved(step, a.columns / kStep);

@@ -23,11 +23,12 @@ IG_INLINE __m256 load_scales(const void* p, int64_t at) {
     __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(static_cast<const bf16*>(p) + at));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
   } else {
-    __m256i v = _mm256_cvtepu8_epi32(
-        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(static_cast<const uint8_t*>(p) + at)));
+    const __m128i bytes = _mm_loadl_epi64(
+        reinterpret_cast<const __m128i*>(static_cast<const uint8_t*>(p) + at));
     if constexpr (T == ScaleType::e4m3) {
-      return e4m3_lanes(v);
+      return upper_e4m3(_mm256_slli_epi32(_mm256_cvtepi8_epi32(bytes), 20));
     }
+    const __m256i v = _mm256_cvtepu8_epi32(bytes);
     // 2^-127, of code 0, is subnormal
     return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_slli_epi32(v, 23), _mm256_set1_epi32(0x00400000)));
   }

@@ -11,7 +11,7 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
   constexpr int block = kStep / Blocks, blocks = Blocks;
   const int64_t stride = x.columns / block, row = w.row_bytes();
   const uint8_t* codes = w.codes + n0 * row;
-  TransposedStep<true> transposed[2];
+  TransposedStep<Fit == 0, true> transposed[2];
   Scales8 scales[2];
   __builtin_memset(y, 0, size_t(R0 + R1) * kSmallBatchTile * sizeof(float));
   const float *x_scales = x.scales + m0 * stride, *x_sums = x.sums + m0 * stride;
@@ -29,7 +29,7 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
       }
       codes += 32;
       prefetch_tile(w, n0 + kSmallBatchTile, k0 + k);
-      SmallBatchOperands<true> operands = {.weights = transposed,
+      SmallBatchOperands<Fit == 0, true> operands = {.weights = transposed,
                                            .scales = scales,
                                            .at = c,
                                            .blocks = blocks,

@@ -19,51 +19,50 @@ constexpr int kRowsPerPass = 8;      // activation rows per pass over a transpos
 // Most activation rows for which small_batch_whole_tile is faster than small_batch_rows.
 constexpr int kMaxWholeTileRows = kSaturates ? kRowsPerPass : 2 * kRowsPerPass;
 
-// One step of eight weight rows, transposed: v[d] holds dword d of each row. A dword has eight 4-bit codes or four
-// bytes.
-template <bool Nibbles>
+// One step of eight weight rows, transposed: v[d] holds dword d of each row. A dword has eight 4-bit codes. Other codes
+// are unpacked: it has two of them as int16 if Wide, otherwise four bytes.
+template <bool Wide, bool Nibbles>
 struct TransposedStep {
-  static constexpr int kDwords = Nibbles ? 8 : 16;
+  static constexpr int kDwords = Nibbles ? 8 : Wide ? 32 : 16;
   alignas(32) __m256i v[kDwords];
 };
 
-// Loads a step of eight weight rows and transposes it. Codes that have neither 4 nor 8 bits are unpacked to bytes
-// first.
-template <bool Nibbles>
-IG_INLINE void transpose_step(const RowStep& s, const Weights& w, const BitUnpacker& unpacker,
-                              TransposedStep<Nibbles>& t) {
-  for (int half = 0; half < TransposedStep<Nibbles>::kDwords / 8; half++) {
+// Loads a step of eight weight rows and transposes it.
+template <bool Wide, bool Nibbles>
+IG_INLINE void transpose_step(const RowStep& s, const Weights& w, TransposedStep<Wide, Nibbles>& t) {
+  if constexpr (!Nibbles) {
+    if (w.bits < 8) {
+      return unpack_any_pairs<Wide>(w.bits, s.at, s.stride, reinterpret_cast<int32_t*>(t.v), 8);
+    }
+  }
+#pragma GCC unroll 2
+  for (int half = 0; half < (Nibbles ? 1 : 2); half++) {
     __m256i v[8];
 #pragma GCC unroll 8
     for (int r = 0; r < 8; r++) {
-      if (Nibbles || w.bits == 8) {
-        v[r] = load_bytes(s.row(r) + half * 32);
-      } else {
-        v[r] = unpack_32_codes(s.row(r) + half * 4 * w.bits, unpacker);
-      }
+      v[r] = load_bytes(s.row(r) + half * 32);
     }
     transpose(v);
 #pragma GCC unroll 8
-    for (int r = 0; r < 8; r++) {
-      t.v[half * 8 + r] = v[r];
+    for (int d = 0; d < 8; d++) {
+      if constexpr (Nibbles || !Wide) {
+        t.v[half * 8 + d] = v[d];
+      } else {
+        split_bytes(v[d], t.v + half * 16 + 2 * d);
+      }
     }
   }
 }
 
-// Unpacks a vector of dwords of codes to kOperands vectors that can be multiplied: get(v, j) returns the j-th, as int16
-// if Wide, otherwise as bytes.
+// Unpacks a vector of a transposed step to kOperands vectors that can be multiplied: get(v, j) returns the j-th, as
+// int16 if Wide, otherwise as bytes.
 template <bool Wide, bool Nibbles, bool FP4>
 struct Operands {
-  static constexpr int kOperands = (Wide ? 2 : 1) * (Nibbles ? 2 : 1);
+  static constexpr int kOperands = !Nibbles ? 1 : Wide ? 4 : 2;
 
   static inline __attribute__((always_inline)) __m256i get(__m256i v, int j) {
     if (!Nibbles) {
-      if (!Wide) {
-        return v;
-      }
-      const __m128i even = _mm_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1);
-      const __m128i odd = _mm_setr_epi8(2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1);
-      return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(j ? odd : even));
+      return v;
     }
     if (FP4) {  // bytes are looked up, which two of the operands share
       const __m256i nibbles = _mm256_and_si256(j % 2 ? _mm256_srli_epi32(v, 4) : v, _mm256_set1_epi8(15));
@@ -81,9 +80,9 @@ struct Operands {
 };
 
 // The operands of small_batch_kernel at one step of columns.
-template <bool Nibbles>
+template <bool Wide, bool Nibbles>
 struct SmallBatchOperands {
-  const TransposedStep<Nibbles>* weights;  // the two halves of the weight rows
+  const TransposedStep<Wide, Nibbles>* weights;  // the two halves of the weight rows
   // scales[h] has, from index `at` on, the weight scales and biases of the step's blocks for half h.
   const Scales8* scales;
   int at;
@@ -101,14 +100,14 @@ struct SmallBatchOperands {
 // replaces the operands' blocks if it is not 0. Fit is 0 for int16 activations; for int8 it is the number of product
 // sums that fit in 16 bits (see sums_that_fit).
 template <int R0, int R1, int Fit, bool Nibbles, bool FP4, int Blocks = 0>
-IG_INLINE void small_batch_kernel(SmallBatchOperands<Nibbles> m) {
+IG_INLINE void small_batch_kernel(SmallBatchOperands<Fit == 0, Nibbles> m) {
   constexpr int R = R0 + R1;
   using Op = Operands<Fit == 0, Nibbles, FP4>;
   constexpr bool narrow = Fit != 0 && kSaturates;
   constexpr int kOperands = Op::kOperands;
-  constexpr int kRun = narrow ? Fit / kOperands : 1;
+  constexpr int kRun = narrow ? Fit / kOperands : Nibbles ? 1 : 4;
   const int blocks = Blocks ? Blocks : m.blocks;
-  const int dwords = TransposedStep<Nibbles>::kDwords / blocks;
+  const int dwords = TransposedStep<Fit == 0, Nibbles>::kDwords / blocks;
   const __m256i *v0 = m.weights[0].v, *v1 = m.weights[1].v;
   const int32_t *data0 = m.data0, *data1 = m.data1;
 #pragma GCC unroll 1
@@ -193,15 +192,14 @@ template <int Fit, bool Nibbles, bool FP4>
 static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
   const int block = x.layout.block, shift = __builtin_ctz(unsigned(block)), blocks = kStep >> shift;
   const int64_t stride = x.columns >> shift;
-  const BitUnpacker unpacker = make_bit_unpacker(!Nibbles && w.bits < 8 ? w.bits : 2);
   RowStep s;
   // this step and the next, which is transposed while the products of this one execute
-  TransposedStep<Nibbles> transposed[2][2];
+  TransposedStep<Fit == 0, Nibbles> transposed[2][2];
   Scales8 scales[2];
-  auto prepare = [&](int64_t k, TransposedStep<Nibbles>* t) __attribute__((always_inline)) {
+  auto prepare = [&](int64_t k, TransposedStep<Fit == 0, Nibbles>* t) __attribute__((always_inline)) {
     for (int h = 0; h < 2; h++) {
       find_step(w, n0 + h * 8, k, s);
-      transpose_step(s, w, unpacker, t[h]);
+      transpose_step(s, w, t[h]);
     }
     prefetch_tile(w, n0 + kSmallBatchTile, k);
   };
@@ -213,7 +211,7 @@ static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0,
       eight_scales(w, n0, k, columns, block, scales[0]);
       eight_scales(w, n0 + 8, k, columns, block, scales[1]);
     }
-    const TransposedStep<Nibbles>* t = transposed[k / kStep % 2];
+    const TransposedStep<Fit == 0, Nibbles>* t = transposed[k / kStep % 2];
     if (k + kStep < x.columns) {
       prepare(k + kStep, transposed[k / kStep % 2 ^ 1]);
     }
@@ -223,7 +221,7 @@ static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0,
       auto data = static_cast<const int32_t*>(x.data);
       auto data0 = data + packed_offset(x, m, k, first) / (Fit ? 4 : 2),
            data1 = data + packed_offset(x, m + first, k, second) / (Fit ? 4 : 2);
-      SmallBatchOperands<Nibbles> operands = {.weights = t,
+      SmallBatchOperands<Fit == 0, Nibbles> operands = {.weights = t,
                                               .scales = scales,
                                               .at = (int(k % kDepth) >> shift) * 8,
                                               .blocks = blocks,

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "cpu/matmul/scales_avx2.h"
+#include "cpu/matmul/unpack_pairs_avx2.h"
+#include "cpu/simd/dot_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -125,6 +127,14 @@ static void unpack_nibbles(const RowStep& s, bool fp4, Mode mode, int shift, int
   }
 }
 
+// Splits each four bytes into the first two and the others, as int16.
+IG_INLINE void split_bytes(__m256i v, __m256i* to) {
+  const __m128i even = _mm_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1);
+  const __m128i odd = _mm_setr_epi8(2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1);
+  to[0] = _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(even));
+  to[1] = _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(odd));
+}
+
 // Stores codes that are bytes, or were unpacked to bytes, in a tile. v[q] holds dword first + q of the step, which is
 // four columns, of eight weight rows.
 IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int shift, int h, int step, Tile& t) {
@@ -135,15 +145,13 @@ IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int s
       _mm256_store_si256(reinterpret_cast<__m256i*>(to + q * kTile), v[q]);
     }
   } else if (mode == Mode::i16) {
-    const __m256i even = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-        0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1));
-    const __m256i odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-        2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1));
     auto to = t.as<int32_t>() + (step * 32 + 2 * first) * kTile + h * 8;
 #pragma GCC unroll 8
     for (int q = 0; q < 8; q++) {
-      _mm256_store_si256(reinterpret_cast<__m256i*>(to + 2 * q * kTile), _mm256_shuffle_epi8(v[q], even));
-      _mm256_store_si256(reinterpret_cast<__m256i*>(to + (2 * q + 1) * kTile), _mm256_shuffle_epi8(v[q], odd));
+      __m256i words[2];
+      split_bytes(v[q], words);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + 2 * q * kTile), words[0]);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + (2 * q + 1) * kTile), words[1]);
     }
   } else {
     auto to = t.as<float>() + (step * kStep + 4 * first) * kTile + h * 8;
@@ -153,10 +161,14 @@ IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int s
       __m256 scale = _mm256_load_ps(t.scales + b * kTile + h * 8), bias = _mm256_load_ps(t.biases + b * kTile + h * 8);
 #pragma GCC unroll 4
       for (int j = 0; j < 4; j++) {
-        __m256i code = _mm256_and_si256(_mm256_srli_epi32(v[q], 8 * j), mask);
         float* p = to + (4 * q + j) * kTile;
-        _mm256_store_ps(p, fp8 ? _mm256_mul_ps(e4m3_lanes(code), scale)
-                               : _mm256_fmadd_ps(_mm256_cvtepi32_ps(code), scale, bias));
+        if (fp8) {
+          const __m256i upper = _mm256_srai_epi32(_mm256_slli_epi32(v[q], 24 - 8 * j), 4);
+          _mm256_store_ps(p, _mm256_mul_ps(upper_e4m3(upper), scale));
+        } else {
+          const __m256i code = _mm256_and_si256(_mm256_srli_epi32(v[q], 8 * j), mask);
+          _mm256_store_ps(p, _mm256_fmadd_ps(_mm256_cvtepi32_ps(code), scale, bias));
+        }
       }
     }
   }
@@ -230,7 +242,13 @@ static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int bl
   bool nibbles = w.bits == 4, bytes = has_codes(w) || w.format == Format::fp8;
   BitUnpacker unpacker = make_bit_unpacker(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
   each_step(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
-    if (bytes && nibbles) {
+    if (kSaturates && has_codes(w) && !nibbles && w.bits < 8 && mode != Mode::f32) {
+      if constexpr (kSaturates) {
+        auto to = t.as<int32_t>() + step * (mode == Mode::i16 ? 32 : 16) * kTile + h * 8;
+        mode == Mode::i16 ? unpack_any_pairs<true>(w.bits, s.at, s.stride, to, kTile)
+                          : unpack_any_pairs<false>(w.bits, s.at, s.stride, to, kTile);
+      }
+    } else if (bytes && nibbles) {
       unpack_nibbles(s, w.format == Format::fp4, mode, shift, h, step, t);
     } else if (bytes) {
       unpack_bytes(s, w, unpacker, mode, shift, h, step, t);

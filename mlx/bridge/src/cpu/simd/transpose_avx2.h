@@ -56,4 +56,11 @@ IG_INLINE __m256 e4m3_lanes(__m256i v) {
   return _mm256_or_ps(value, _mm256_castsi256_ps(sign));
 }
 
+// Converts e4m3 to float32. Bits 20 to 27 of each dword, and its uppermost, are those of the code: in a float32 they
+// are too small by a factor of 2^120.
+IG_INLINE __m256 upper_e4m3(__m256i v) {
+  const __m256i bits = _mm256_and_si256(v, _mm256_set1_epi32(int(0x87f00000)));
+  return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p120f));
+}
+
 }  // namespace ingot::cpu::INGOT_ISA

@@ -5,12 +5,10 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Converts eight e4m3 codes. With their bits in the upper half of a float32 they are too small by a factor of 2^120,
-// which takes fewer instructions than a conversion from float16.
+// Converts eight e4m3 codes.
 IG_INLINE __m256 load_e4m3(const uint8_t* p) {
-  const __m256i v = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-  const __m256i bits = _mm256_and_si256(_mm256_slli_epi32(v, 20), _mm256_set1_epi32(int(0x87f00000)));
-  return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p120f));
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  return upper_e4m3(_mm256_slli_epi32(_mm256_cvtepi8_epi32(bytes), 20));
 }
 
 // Converts 32 e4m3 codes as load_e4m3 does: vector j gets codes 4i + j. Shifts of words place the bits of 16 codes at a
@@ -20,8 +18,7 @@ IG_INLINE void e4m3_quarters(__m256i v, __m256* to) {
   const __m256i all[4] = {_mm256_slli_epi32(even, 16), _mm256_slli_epi32(odd, 16), even, odd};
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
-    const __m256i bits = _mm256_and_si256(all[j], _mm256_set1_epi32(int(0x87f00000)));
-    to[j] = _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p120f));
+    to[j] = upper_e4m3(all[j]);
   }
 }
 

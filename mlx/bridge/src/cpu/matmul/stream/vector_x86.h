@@ -66,6 +66,19 @@ IG_INLINE void with_group(const Weights& w, F product) {
   }
 }
 
+// Calls product<T, Group>() with the type of the scales and the group of affine weights as constants.
+template <class F>
+IG_INLINE void with_scales(const Weights& w, F product) {
+  switch (w.scale_type) {
+    case ScaleType::f16:
+      return with_group(w, [&]<int Group>() { product.template operator()<ScaleType::f16, Group>(); });
+    case ScaleType::bf16:
+      return with_group(w, [&]<int Group>() { product.template operator()<ScaleType::bf16, Group>(); });
+    default:
+      return with_group(w, [&]<int Group>() { product.template operator()<ScaleType::f32, Group>(); });
+  }
+}
+
 // Calls product<FP4, T, Group>() with the format, the scales' type and the group of 4-bit weights as constants.
 template <class F>
 IG_INLINE void with_nibbles(const Weights& w, F product) {
@@ -74,12 +87,8 @@ IG_INLINE void with_nibbles(const Weights& w, F product) {
       return product.template operator()<true, ScaleType::e8m0, 32>();
     case ScaleType::e4m3:
       return product.template operator()<true, ScaleType::e4m3, 16>();
-    case ScaleType::f32:
-      return with_group(w, [&]<int Group>() { product.template operator()<false, ScaleType::f32, Group>(); });
-    case ScaleType::f16:
-      return with_group(w, [&]<int Group>() { product.template operator()<false, ScaleType::f16, Group>(); });
-    case ScaleType::bf16:
-      return with_group(w, [&]<int Group>() { product.template operator()<false, ScaleType::bf16, Group>(); });
+    default:
+      with_scales(w, [&]<ScaleType T, int Group>() { product.template operator()<false, T, Group>(); });
   }
 }
 

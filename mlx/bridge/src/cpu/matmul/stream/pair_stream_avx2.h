@@ -1,0 +1,239 @@
+// Streaming products with AVX2 of codes of 2, 3, 5 and 6 bits, for a few activation rows; see vector_x86.h.
+#pragma once
+
+#include "cpu/matmul/stream/pair_row_avx2.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Reads the scales and biases of weight rows, eight blocks of columns at a time.
+struct UnitScales {
+  const uint8_t *scales, *biases;
+  ScaleType type;
+  int size;                 // bytes of a scale
+  int shift;                // blocks of a group, log 2
+  int64_t row_bytes, last;  // of the scales; where the last vector begins that does not reach past the matrix
+
+  explicit UnitScales(const Weights& w)
+      : scales(static_cast<const uint8_t*>(w.scales)), biases(static_cast<const uint8_t*>(w.biases)),
+        type(w.scale_type), size(w.scale_bytes()), shift(w.group > kStep), row_bytes(w.groups() * size),
+        last(w.rows * row_bytes - kUnit * size) {}
+
+  // Loads those of n blocks from block b on, at most eight; other lanes are zero.
+  inline __attribute__((always_inline)) void read(int64_t row, int64_t b, int64_t n, __m256& s, __m256& o) const {
+    const int64_t at = row * row_bytes + (b >> shift) * size;
+    const uint8_t* from[2] = {scales + at, biases + at};
+    alignas(32) uint8_t copy[2][kUnit * 4];
+    if (__builtin_expect(at > last, 0)) {
+#pragma GCC unroll 1
+      for (int i = 0; i < 2; i++) {
+        __builtin_memset(copy[i], 0, sizeof copy[i]);
+        __builtin_memcpy(copy[i], from[i], size_t((n >> shift) * size));
+        from[i] = copy[i];
+      }
+    }
+    auto load_both = [&]<ScaleType T>() __attribute__((always_inline)) {
+      s = load_scales<T>(from[0], 0);
+      o = load_scales<T>(from[1], 0);
+    };
+    switch (type) {
+      case ScaleType::f16:
+        load_both.template operator()<ScaleType::f16>();
+        break;
+      case ScaleType::bf16:
+        load_both.template operator()<ScaleType::bf16>();
+        break;
+      default:
+        load_both.template operator()<ScaleType::f32>();
+    }
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    if (shift) {
+      s = _mm256_permutevar8x32_ps(s, _mm256_srli_epi32(lane, 1));
+      o = _mm256_permutevar8x32_ps(o, _mm256_srli_epi32(lane, 1));
+    }
+    if (n < kUnit) {
+      const __m256 lanes = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), lane));
+      s = _mm256_and_ps(s, lanes);
+      o = _mm256_and_ps(o, lanes);
+    }
+  }
+};
+
+// Loads eight of an activation row's scales or sums, or the first n of them.
+IG_INLINE __m256 load_blocks(const float* p, int64_t n) {
+  if (__builtin_expect(n >= kUnit, 1)) {
+    return _mm256_loadu_ps(p);
+  }
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), lane));
+}
+
+// A range of weight rows and of columns, which begin with a depth, and where its results go.
+struct StreamRange {
+  int64_t n0, rows;  // weight rows
+  int64_t m;         // the first activation row
+  int64_t k0, k1;    // columns
+  int64_t prefetch;  // bytes from codes to those that are prefetched
+  float* y;          // y[r * width + i] for activation row m + r and weight row n0 + i
+  int64_t width;
+};
+
+// Computes the products of a range with R activation rows, each of which is contiguous (Layout::vector). Each step of a
+// weight row is unpacked once for all of them. If S is 2, weight rows are read at two places at a time, which uses more
+// of the memory bandwidth, and results are stored. With more activation rows there are too few registers for that;
+// results are then added to those in y.
+//
+// A step has one block of 64 columns or two of 32. The loop is the same at the ends of rows: loops for these, and whole
+// units unrolled, took a minute to compile.
+template <int Bits, int Blocks, int S, int R>
+static void stream_codes(const Weights& w, const Activations& x, const StreamRange& range) {
+  constexpr int kVectors = 4, kStepBytes = kStep / 8 * Bits, kAtOnce = 2;  // unrolled steps
+  const Pairs<Bits> unpacker;
+  const UnitScales weight_scales(w);
+  constexpr int block = kStep / Blocks;  // columns
+  const int64_t bytes = w.row_bytes(), x_blocks = x.columns / block, k1 = range.k1, columns = kUnit * block;
+  const uint8_t *begin = w.codes + unpacker.kBefore, *end = w.codes + w.rows * bytes - unpacker.kReach;
+  const int64_t stride = (range.rows + S - 1) / S;  // the middle row may be computed twice
+  for (int64_t i = 0; i < stride; i++) {
+    int64_t rows[S];
+    const uint8_t* codes[S];
+    __m256 sum[S][R], added[S][R];
+    alignas(32) float scales[S][R][kUnit];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      rows[s] = s ? range.rows - stride + i : i;
+      codes[s] = w.codes + (range.n0 + rows[s]) * bytes + range.k0 / 8 * Bits;
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        sum[s][r] = added[s][r] = _mm256_setzero_ps();
+      }
+    }
+    for (int64_t k = range.k0; k < k1; k += columns) {
+      const int64_t left = k1 - k < columns ? k1 - k : columns, b = k / block, n = left / block;
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        __m256 scale, bias;
+        weight_scales.read(range.n0 + rows[s], b, n, scale, bias);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          const int64_t at = (range.m + r) * x_blocks + b;
+          _mm256_store_ps(scales[s][r], _mm256_mul_ps(scale, load_blocks(x.scales + at, n)));
+          added[s][r] = _mm256_fmadd_ps(bias, load_blocks(x.sums + at, n), added[s][r]);
+        }
+      }
+      const __m256i* v = pair_activations(x, range.m, k);
+      const int64_t from = k & ~int64_t(kDepth - 1), wide = x.columns - from < kDepth ? x.columns - from : kDepth;
+      const int64_t apart = wide / kStep * kVectors;  // vectors from an activation row to the next
+      int64_t steps = (left + kStep - 1) / kStep;
+      // Codes at the begin or the end of the matrix, which loads must not cross, are copied. Those of a next row are
+      // multiplied by the zeros behind the activations.
+      alignas(32) uint8_t copy[S][32 + kUnit * kStepBytes + 32];
+      const uint8_t* p[S];
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        p[s] = codes[s];
+        codes[s] += left / 8 * Bits;
+        if (__builtin_expect(p[s] < begin || p[s] + (steps - 1) * kStepBytes > end, 0)) {
+          p[s] = copy_codes(copy[s], sizeof copy[s], p[s], left / 8 * Bits);
+        }
+      }
+      const float* by = scales[0][0];
+      IG_HIDE(by);
+      // Adds the products of a step, the u-th from the current one on.
+      auto step = [&](int u) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          const uint8_t* at = p[s] + u * kStepBytes;
+          if (kStepBytes > 32 || u % 2 == 0) {
+            prefetch(reinterpret_cast<const char*>(at + range.prefetch));
+          }
+          __m256i raw[2], q[4];
+          unpacker.load(at, raw);
+          unpacker.unpack(raw, q);
+#pragma GCC unroll 4
+          for (int r = 0; r < R; r++) {
+            unpacker.template add<Blocks>(q, v + u * kVectors + r * apart, by + (s * R + r) * kUnit + u * Blocks,
+                                          sum[s][r]);
+          }
+        }
+      };
+      auto skip = [&](int steps) __attribute__((always_inline)) {
+        v += steps * kVectors;
+        by += steps * Blocks;
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          p[s] += steps * kStepBytes;
+        }
+      };
+      for (; steps >= kAtOnce; steps -= kAtOnce) {
+#pragma GCC unroll 4
+        for (int u = 0; u < kAtOnce; u++) {
+          step(u);
+        }
+        skip(kAtOnce);
+      }
+#pragma GCC unroll 1
+      for (; steps > 0; steps--) {
+        step(0);
+        skip(1);
+      }
+    }
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        float& to = range.y[r * range.width + rows[s]];
+        const float value = add_lanes(unpacker.finish(sum[s][r], added[s][r]));
+        to = S == 2 ? value : to + value;
+      }
+    }
+  }
+}
+
+// Computes y[m][n-n0] = x[m] . W[n] for all activation rows and weight rows [n0, n1).
+template <int Bits, int Blocks>
+static void pair_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  const int64_t width = n1 - n0, bytes = w.row_bytes();
+  StreamRange all = {.n0 = n0, .rows = width, .m = 0, .k0 = 0, .k1 = w.columns, .prefetch = kPrefetchDistance, .y = y,
+                     .width = width};
+  // Weight rows stay in the L2 cache until all activation rows have met them, four at a time; the activations of a
+  // chunk of columns stay in the L1 cache while the weight rows pass through.
+  constexpr int64_t kChunkBytes = 24 << 10, kRowsBytes = 64 << 10;
+  const int64_t chunk = even_chunk(w.columns, kChunkBytes / (4 * 2));
+  const int64_t some = kRowsBytes / (bytes + 1) < 16 ? 16 : kRowsBytes / (bytes + 1);
+  const int64_t rest = x.rows % 4 == 1 || x.rows % 4 == 2 ? 2 : 0, panels = x.rows - rest;
+  for (int64_t n = n0; n < n1; n += some) {
+    all.n0 = n;
+    all.rows = n1 - n < some ? n1 - n : some;
+    if (rest) {
+      all.m = panels;
+      all.y = y + panels * width + n - n0;
+      stream_codes<Bits, Blocks, 2, 2>(w, x, all);
+    }
+    for (int64_t m = 0; m < panels; m++) {
+      __builtin_memset(y + m * width + n - n0, 0, size_t(all.rows) * sizeof(float));
+    }
+    StreamRange part = all;
+    for (part.k0 = 0; part.k0 < w.columns; part.k0 += chunk) {
+      part.k1 = part.k0 + chunk < w.columns ? part.k0 + chunk : w.columns;
+      // the same columns of a later row
+      part.prefetch = (1 + kPrefetchDistance / ((part.k1 - part.k0) / 8 * w.bits + 1)) * bytes;
+      for (part.m = 0; part.m < panels; part.m += 4) {
+        part.y = y + part.m * width + n - n0;
+        panels - part.m == 3 ? stream_codes<Bits, Blocks, 1, 3>(w, x, part)
+                             : stream_codes<Bits, Blocks, 1, 4>(w, x, part);
+      }
+    }
+  }
+}
+
+template <int Bits>
+static void pair_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  if constexpr (Bits > 2) {  // for which cpu/matmul/stream/quarters_avx2.h has a row product
+    if (x.rows == 1) {
+      return with_scales(w, [&]<ScaleType T, int Group>() { pair_row<Bits, T, Group>(w, x, n0, n1, y); });
+    }
+  }
+  x.layout.block < kStep ? pair_rows<Bits, 2>(w, x, n0, n1, y) : pair_rows<Bits, 1>(w, x, n0, n1, y);
+}
+
+}  // namespace ingot::cpu::INGOT_ISA
