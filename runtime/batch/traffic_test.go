@@ -185,6 +185,7 @@ func (f *traffic) close() {
 func (f *traffic) end() {
 	f.t.Helper()
 	f.running.Wait()
+	f.again()
 	u, err := f.l.Usage(f.t.Context())
 	if err != nil || u.Running != 0 || u.Waiting != 0 || u.State != 0 || u.Weights == 0 || u.Prefix.Bytes > f.budget {
 		f.t.Errorf("afterwards: %+v, %v", u, err)
@@ -221,6 +222,19 @@ func (f *traffic) run(requests int) {
 			defer func() { <-f.slots }()
 			f.send(q, expect, stop)
 		})
+	}
+}
+
+// again sends a prompt twice, one after the other, so that something is cached whatever the random requests were.
+func (f *traffic) again() {
+	f.t.Helper()
+	prompt := make([]int32, 40)
+	for i := range prompt {
+		prompt[i] = 5 + int32(i)%16
+	}
+	expect := f.want.want(prompt, 4)
+	for range 2 {
+		f.send(runtime.Request{Prompt: prompt, MaxTokens: len(expect), IgnoreEOS: true}, expect, interruption{})
 	}
 }
 
