@@ -133,47 +133,68 @@ func (s Stages) StateShares(m arch.Model) []float64 {
 }
 
 // Spread divides the layers of a model over ranks so that the largest quotient of a rank's cost and its weight is
-// least. cost has a number for each layer, and ends that of what rank 0 has besides.
+// least, and the quotients are otherwise as equal as possible. cost has a number for each layer, and ends that of what
+// rank 0 has besides.
 func Spread(m arch.Model, cost []float64, ends float64, weights []float64) (Stages, error) {
 	layers, size := len(cost), len(weights)
-	cuts := make([]bool, layers+1)
-	for i := range cuts {
-		cuts[i] = i == layers || i > 0 && canCut(m, layers, i)
+	d := spreading{cuts: make([]bool, layers+1), sums: make([]float64, layers+1), ends: ends, weights: weights}
+	for i := range d.cuts {
+		d.cuts[i] = i == layers || i > 0 && canCut(m, layers, i)
 	}
-	sums := make([]float64, layers+1)
 	for i, c := range cost {
-		sums[i+1] = sums[i] + c
+		d.sums[i+1] = d.sums[i] + c
 	}
-	// best[r][i] is the least quotient of ranks 0 to r with the layers before i, and from[r][i] where rank r then begins.
-	best, from := make([][]float64, size), make([][]int, size)
+	largest, _ := d.best(math.Inf(1), math.Max)
+	if math.IsInf(largest, 1) {
+		return nil, fmt.Errorf("%s has %d layers, which cannot be divided over %d ranks: %w", m.Facts().ModelType, layers,
+			size, ErrRanks)
+	}
+	// Rank 0 often has the largest quotient whatever the others have, so those are divided evenly.
+	_, s := d.best(largest, func(before, quotient float64) float64 { return before + quotient*quotient })
+	return s, nil
+}
+
+// spreading is the input of Spread: layers before which a rank may begin, and the cost of all layers before each.
+type spreading struct {
+	cuts    []bool
+	sums    []float64
+	ends    float64
+	weights []float64
+}
+
+// best returns the stages with the least total, which add makes of the ranks' quotients, and that total. No quotient is
+// larger than the limit. The total is infinite if there are no such stages.
+func (d spreading) best(limit float64, add func(before, quotient float64) float64) (float64, Stages) {
+	layers, size := len(d.sums)-1, len(d.weights)
+	if size == 0 {
+		return math.Inf(1), nil
+	}
+	// total[r][i] is the least of ranks 0 to r with the layers before i, and from[r][i] where rank r then begins.
+	total, from := make([][]float64, size), make([][]int, size)
 	for r := range size {
-		best[r], from[r] = make([]float64, layers+1), make([]int, layers+1)
-		for i := range best[r] {
-			best[r][i] = math.Inf(1)
-			if !cuts[i] {
+		total[r], from[r] = make([]float64, layers+1), make([]int, layers+1)
+		for i := range total[r] {
+			total[r][i] = math.Inf(1)
+			if !d.cuts[i] {
 				continue
 			}
 			for j := range i {
-				before, own := 0.0, sums[i]-sums[j]
+				before, own := 0.0, d.sums[i]-d.sums[j]
 				if r > 0 {
-					before = best[r-1][j]
-				} else if own += ends; j > 0 {
+					before = total[r-1][j]
+				} else if own += d.ends; j > 0 {
 					break
 				}
-				if q := max(before, own/weights[r]); q < best[r][i] {
-					best[r][i], from[r][i] = q, j
+				if q := own / d.weights[r]; q <= limit && add(before, q) < total[r][i] {
+					total[r][i], from[r][i] = add(before, q), j
 				}
 			}
 		}
-	}
-	if size < 1 || math.IsInf(best[size-1][layers], 1) {
-		return nil, fmt.Errorf("%s has %d layers, which cannot be divided over %d ranks: %w", m.Facts().ModelType, layers,
-			size, ErrRanks)
 	}
 	s, at := make(Stages, size), layers
 	for r := size - 1; r >= 0; r-- {
 		s[r] = at - from[r][at]
 		at = from[r][at]
 	}
-	return s, nil
+	return total[size-1][layers], s
 }
