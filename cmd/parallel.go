@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/ingotml/ingot/mlx/machine"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/divide"
@@ -18,6 +17,7 @@ import (
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/runtime/ranks"
 	"github.com/ingotml/ingot/worker"
+	"github.com/ingotml/ingot/worker/tunnel"
 	"github.com/spf13/cobra"
 )
 
@@ -102,15 +102,7 @@ func surveyed(all []ranks.Machine) (machines []divide.Machine) {
 const askLimit = 10 * time.Second
 
 // askWorkers returns this machine and those of the workers.
-func askWorkers(ctx context.Context, w workersFlag, e *engine.Engine) ([]divide.Machine, error) {
-	addresses, err := w.addresses()
-	if err != nil {
-		return nil, err
-	}
-	token, err := w.token.read()
-	if err != nil {
-		return nil, err
-	}
+func askWorkers(ctx context.Context, addresses []string, self tunnel.Self) ([]divide.Machine, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this machine"
@@ -122,7 +114,7 @@ func askWorkers(ctx context.Context, w workersFlag, e *engine.Engine) ([]divide.
 	var asked sync.WaitGroup
 	for i, address := range addresses {
 		asked.Go(func() {
-			about, err := worker.Ask(ctx, tunnelSelf(token, e), address)
+			about, err := worker.Ask(ctx, self, address)
 			if err != nil {
 				failed[i] = fmt.Errorf("%w: rank %d on %s: %w", runtime.ErrRanks, i+1, address, err)
 				return
@@ -168,8 +160,14 @@ func (a *app) dryRun(ctx context.Context, st *store.Store, stored []string, l la
 		}
 		joined.close()
 		machines = surveyed(joined.machines)
-	} else if machines, err = askWorkers(ctx, o.workers, e); err != nil {
-		return err
+	} else {
+		addresses, token, err := o.workers.read()
+		if err != nil {
+			return err
+		}
+		if machines, err = askWorkers(ctx, addresses, tunnelSelf(token, e)); err != nil {
+			return err
+		}
 	}
 	if l.rank > 0 {
 		return nil
@@ -225,11 +223,12 @@ func (o serveOptions) checkParallel(names []string) error {
 	}
 	ranked := o.distributed || len(o.workers.list) > 0
 	var alone []string
-	for name, given := range map[string]bool{
-		"--parallel": o.way.mode != "", "--link": o.way.link != "", "--dry-run": o.dryRun,
-	} {
-		if given && !ranked {
-			alone = append(alone, name)
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--parallel", o.way.mode != ""}, {"--link", o.way.link != ""}, {"--dry-run", o.dryRun}} {
+		if flag.given && !ranked {
+			alone = append(alone, flag.name)
 		}
 	}
 	switch {

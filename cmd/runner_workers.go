@@ -24,11 +24,7 @@ func (a *app) openOnWorkers(
 	ctx context.Context, w workersFlag, way parallelFlags, st *store.Store, entry *store.Entry, cpu cpuFlags,
 	o runtime.Options,
 ) (runtime.Engine, error) {
-	addresses, err := w.addresses()
-	if err != nil {
-		return nil, err
-	}
-	token, err := w.token.read()
+	addresses, token, err := w.read()
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +36,8 @@ func (a *app) openOnWorkers(
 	if err != nil {
 		return nil, err
 	}
-	machines, err := askWorkers(ctx, w, e)
+	self := tunnelSelf(token, e)
+	machines, err := askWorkers(ctx, addresses, self)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +47,7 @@ func (a *app) openOnWorkers(
 	}
 	o.Stages = plan.Stages
 	group, err := worker.Form(ctx, worker.FormOptions{
-		Self: tunnelSelf(token, e), Workers: addresses, Store: st, Name: entry.Name.String(), Image: entry.Digest,
+		Self: self, Workers: addresses, Store: st, Name: entry.Name.String(), Image: entry.Digest,
 		Stages: plan.Stages, Log: a.tell,
 	})
 	if err != nil {

@@ -68,6 +68,16 @@ func (w workersFlag) addresses() ([]string, error) {
 	return all, nil
 }
 
+// read returns the workers' addresses and the token.
+func (w workersFlag) read() ([]string, tunnel.Token, error) {
+	addresses, err := w.addresses()
+	if err != nil {
+		return nil, tunnel.Token{}, err
+	}
+	token, err := w.token.read()
+	return addresses, token, err
+}
+
 // args returns the flags for a model's process, which connects to the workers by itself.
 func (w workersFlag) args() ([]string, error) {
 	all, err := w.addresses()
