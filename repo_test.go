@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"models": {"arch", "cache", "mlx"},
 	"cache":  {"mlx"},
 	"mlx":    {"child"},
-	"worker": {"runtime", "models", "manifest", "child"},
+	"worker": {"runtime", "models", "manifest", "child", "loopback"},
 	"convert": {
 		"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors", "atomicfile",
 	},
@@ -58,6 +58,7 @@ var arrows = map[string][]string{
 	"child":       {},
 	"usercache":   {},
 	"atomicfile":  {},
+	"loopback":    {},
 }
 
 // inside lists what each package of a room may import from its own room. A room without packages here is free.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,26 +18,19 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/loopback"
 )
 
 // ringHosts writes the file of a ring of ranks on free ports of the loopback interface.
 func ringHosts(t *testing.T, size int) string {
 	t.Helper()
-	var hosts [][]string
-	for range size {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		hosts = append(hosts, []string{l.Addr().String()})
-		defer l.Close() // so that the ports differ
-	}
-	b, err := json.Marshal(hosts)
+	ports, err := loopback.ReserveAll(size)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(ports.Close)
 	file := filepath.Join(t.TempDir(), "hosts.json")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
+	if err := os.WriteFile(file, ports.Hosts(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file

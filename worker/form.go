@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingotml/ingot/loopback"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/worker/shards"
@@ -252,15 +253,16 @@ func (f *forming) store(ctx context.Context, m *member) error {
 
 // ring makes rank 0's two links of the ring.
 func (f *forming) ring(ctx context.Context) error {
-	l, err := net.Listen("tcp", loopback)
+	l, err := net.Listen("tcp", loopback.Any)
 	if err != nil {
 		return err
 	}
-	f.Ring = Ring{Rank: 0, Size: f.size, Next: l.Addr().(*net.TCPAddr).Port}
-	if f.Ring.Own, err = freePort(); err != nil {
+	own, err := loopback.Reserve()
+	if err != nil {
 		l.Close()
 		return err
 	}
+	f.Ring = Ring{Rank: 0, Size: f.size, Own: own.Number, Next: l.Addr().(*net.TCPAddr).Port}
 	first, last := f.members[0], f.members[len(f.members)-1]
 	request := func(purpose string) tunnel.Request {
 		return tunnel.Request{Purpose: purpose, Detail: detail(groupDetail{f.name})}
@@ -268,6 +270,7 @@ func (f *forming) ring(ctx context.Context) error {
 	back, err := tunnel.Dial(ctx, last.address, f.Self, request(purposeBack))
 	if err != nil {
 		l.Close()
+		own.Close()
 		return err
 	}
 	f.done.Go(func() {
@@ -276,7 +279,10 @@ func (f *forming) ring(ctx context.Context) error {
 		})
 		f.ended("to rank 1", err)
 	})
-	f.done.Go(func() { f.ended("to the last rank", answerRing(f.alive, back, f.Ring.Own, f.Traffic)) })
+	f.done.Go(func() {
+		defer own.Close()
+		f.ended("to the last rank", answerRing(f.alive, back, own.Number, f.Traffic))
+	})
 	return nil
 }
 

@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// loopback is where the engine's ring listens and connects to.
-const loopback = "127.0.0.1:0"
-
 // dialRingFor is how long the ring's listener may need to be there: the process of a rank loads the engine before.
 const dialRingFor = 60 * time.Second
 
@@ -43,15 +40,6 @@ func (c countedConn) Write(b []byte) (int, error) {
 
 // CloseWrite tells the engine that no more bytes follow.
 func (c countedConn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
-
-// freePort returns a port of 127.0.0.1 that is free. The engine wants to listen on it by itself.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", loopback)
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
-}
 
 // dialRing connects to the ring of this machine's rank, as soon as it listens.
 func dialRing(ctx context.Context, port int, t *Traffic) (net.Conn, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/loopback"
 	"github.com/ingotml/ingot/worker/shards"
 	"github.com/ingotml/ingot/worker/tunnel"
 	"github.com/opencontainers/go-digest"
@@ -253,14 +254,17 @@ func (s *server) run(g *group, c *tunnel.Conn, shard shards.Shard, started <-cha
 	if shard.Fetched > 0 {
 		s.Log("rank %d of %d of %s: fetched %d bytes", g.Rank, g.Size, g.Name, shard.Fetched)
 	}
-	l, err := net.Listen("tcp", loopback)
+	l, err := net.Listen("tcp", loopback.Any)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if g.own, err = freePort(); err != nil {
+	own, err := loopback.Reserve()
+	if err != nil {
 		return err
 	}
+	defer own.Close()
+	g.own = own.Number
 	close(g.ready)
 	about := s.About
 	if err := c.WriteJSON(report{Ready: &about}); err != nil {

@@ -14,12 +14,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/ingotml/ingot/loopback"
 	"github.com/ingotml/ingot/runtime/divide"
 )
 
@@ -106,10 +106,11 @@ func (o options) processes(ctx context.Context, link *divide.Link) (m measuremen
 	defer os.RemoveAll(dir)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends relays, and ranks that wait for one that failed
-	own, err := freePorts(o.ranks)
+	own, err := loopback.ReserveAll(o.ranks)
 	if err != nil {
 		return m, err
 	}
+	defer own.Close()
 	commands, outs := make([]*exec.Cmd, o.ranks), make([]bytes.Buffer, o.ranks)
 	text := ""
 	if link != nil {
@@ -117,11 +118,11 @@ func (o options) processes(ctx context.Context, link *divide.Link) (m measuremen
 	}
 	for rank := range commands {
 		hosts := make([][]string, o.ranks)
-		for i, address := range own {
-			hosts[i] = []string{address}
+		for i, port := range own {
+			hosts[i] = []string{port.Addr()}
 		}
 		if next := (rank + 1) % o.ranks; link != nil {
-			if hosts[next][0], err = relay(ctx, own[next], *link); err != nil {
+			if hosts[next][0], err = relay(ctx, own[next].Addr(), *link); err != nil {
 				return m, err
 			}
 		}
@@ -148,19 +149,4 @@ func (o options) processes(ctx context.Context, link *divide.Link) (m measuremen
 		}
 	}
 	return m, json.Unmarshal(outs[0].Bytes(), &m)
-}
-
-// freePorts returns addresses that the ring can listen on.
-func freePorts(n int) (all []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l.Addr().String())
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }

@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
+
+	"github.com/ingotml/ingot/loopback"
 )
 
 // command returns this program in a role, on processors from first on.
@@ -53,12 +53,13 @@ func (o options) group(ctx context.Context, backend string) ([]measurement, erro
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	hosts, err := freePorts(o.ranks)
+	ports, err := loopback.ReserveAll(o.ranks)
 	if err != nil {
 		return nil, err
 	}
+	defer ports.Close()
 	file := filepath.Join(dir, "hosts.json")
-	if err := os.WriteFile(file, hosts, 0o600); err != nil {
+	if err := os.WriteFile(file, ports.Hosts(), 0o600); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -125,22 +126,6 @@ func (o options) mpi(ctx context.Context) ([]measurement, error) {
 		}
 	}
 	return all, nil
-}
-
-// freePorts returns a file of hosts for the ring.
-func freePorts(n int) ([]byte, error) {
-	var hosts []string
-	for range n {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		hosts = append(hosts, fmt.Sprintf("[%q]", l.Addr()))
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return []byte("[" + strings.Join(hosts, ",") + "]"), nil
 }
 
 var errNoRSS = errors.New("no resident set size in /proc/self/status")

@@ -20,6 +20,7 @@ import (
 	"github.com/ingotml/ingot/child"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/loopback"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
@@ -163,21 +164,13 @@ func newProcesses(j job) *processes {
 // startRing connects the ranks as mlx.launch does.
 func startRing(t *testing.T, j job, size int) *processes {
 	t.Helper()
-	var hosts [][]string
-	for range size {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // so that the ports differ
-		hosts = append(hosts, []string{l.Addr().String()})
-	}
-	b, err := json.Marshal(hosts)
+	ports, err := loopback.ReserveAll(size)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(ports.Close)
 	file := filepath.Join(j.Dir, "hosts.json")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
+	if err := os.WriteFile(file, ports.Hosts(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := newProcesses(j)

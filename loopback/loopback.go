@@ -1,0 +1,76 @@
+// Package loopback reserves ports of 127.0.0.1 for listeners that other code opens later.
+//
+// The engine's ring opens its own listener, some time after its address is written down. A port that is merely free
+// when it is chosen can be gone by then: the kernel gives it to the next outgoing connection. On Linux a reserved port
+// stays bound to a socket that does not listen. The kernel assigns such a port to nobody, and a listener that sets
+// SO_REUSEADDR, as the engine does, can still bind it. Elsewhere the port is only free when it is chosen.
+package loopback
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// Any is the address to listen on for a port that the kernel chooses.
+const Any = "127.0.0.1:0"
+
+// Port is a reserved port.
+type Port struct {
+	Number int
+	holder io.Closer
+}
+
+// Reserve reserves a free port.
+func Reserve() (*Port, error) {
+	n, holder, err := reserve()
+	if err != nil {
+		return nil, err
+	}
+	return &Port{n, holder}, nil
+}
+
+// Addr returns the port's address.
+func (p *Port) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Number)) }
+
+// Close ends the reservation. It does not affect a listener. A port that is nil has nothing to end.
+func (p *Port) Close() error {
+	if p == nil {
+		return nil
+	}
+	return p.holder.Close()
+}
+
+// Ports are reserved ports that differ.
+type Ports []*Port
+
+// ReserveAll reserves n ports.
+func ReserveAll(n int) (Ports, error) {
+	all := make(Ports, 0, n)
+	for range n {
+		p, err := Reserve()
+		if err != nil {
+			all.Close()
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// Hosts returns the content of the file that MLX_HOSTFILE names, for a ring of a rank on each port.
+func (p Ports) Hosts() []byte {
+	hosts := make([]string, len(p))
+	for i, port := range p {
+		hosts[i] = `["` + port.Addr() + `"]`
+	}
+	return []byte("[" + strings.Join(hosts, ",") + "]")
+}
+
+// Close ends all reservations.
+func (p Ports) Close() {
+	for _, port := range p {
+		port.Close()
+	}
+}
