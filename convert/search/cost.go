@@ -10,17 +10,17 @@ import (
 // takes longer than reading for some types. They are constants, so that a search does not depend on how busy the
 // machine is.
 var decodeCosts = map[quantize.Type]float64{
-	quantize.Int2: 0.52, quantize.Int2.WithGroup(32): 0.57, quantize.Int2.WithGroup(128): 0.52,
-	quantize.Int3: 0.81, quantize.Int3.WithGroup(32): 1.04, quantize.Int3.WithGroup(128): 0.81,
-	quantize.Int4: 0.62, quantize.Int4.WithGroup(32): 0.64, quantize.Int4.WithGroup(128): 0.61,
-	quantize.Int5: 0.97, quantize.Int5.WithGroup(32): 1.29, quantize.Int5.WithGroup(128): 0.95,
-	quantize.Int6: 0.98, quantize.Int6.WithGroup(32): 1.09, quantize.Int6.WithGroup(128): 0.97,
-	quantize.Int8: 1.08, quantize.Int8.WithGroup(32): 1.12, quantize.Int8.WithGroup(128): 1.03,
-	quantize.MXFP4: 0.75, quantize.NVFP4: 0.91, quantize.MXFP8: 1.58,
+	quantize.Int2: 0.48, quantize.Int2.WithGroup(32): 0.53, quantize.Int2.WithGroup(128): 0.48,
+	quantize.Int3: 0.59, quantize.Int3.WithGroup(32): 0.68, quantize.Int3.WithGroup(128): 0.58,
+	quantize.Int4: 0.57, quantize.Int4.WithGroup(32): 0.65, quantize.Int4.WithGroup(128): 0.56,
+	quantize.Int5: 0.73, quantize.Int5.WithGroup(32): 0.77, quantize.Int5.WithGroup(128): 0.69,
+	quantize.Int6: 0.83, quantize.Int6.WithGroup(32): 0.88, quantize.Int6.WithGroup(128): 0.78,
+	quantize.Int8: 1.08, quantize.Int8.WithGroup(32): 1.09, quantize.Int8.WithGroup(128): 1.04,
+	quantize.MXFP4: 0.62, quantize.NVFP4: 0.69, quantize.MXFP8: 1.33,
 }
 
 // plainCosts are the costs of one weight that is not quantized.
-var plainCosts = map[safetensors.DType]float64{safetensors.BF16: 2.4, safetensors.F16: 2.3, safetensors.F32: 4.8}
+var plainCosts = map[safetensors.DType]float64{safetensors.BF16: 2.3, safetensors.F16: 2.3, safetensors.F32: 4.6}
 
 // cost returns what a search pays for an option of a tensor: the bytes that a token reads of it. With byTime, it is the
 // bytes that take as long.
