@@ -15,11 +15,12 @@ import argparse
 import hashlib
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -55,7 +56,7 @@ PLAIN = ["int8", "int6", "int5", "int4", "mxfp4"]
 SIZES = ["Q4_K_M", "Q4_0", "IQ4_XS", "Q3_K_M"]  # of llama.cpp, at which types are searched
 BITS = [4.5, 3.5]
 FASTEST = "Q4_K_M"  # of llama.cpp, whose divergence the fastest types have to meet
-ROUNDS, TOKENS = 3, 64  # of the speed
+ROUNDS, WARM, TOKENS = 3, 8, 64  # of the speed
 
 
 def run(*command, limit=None, cwd=None, **environment):
@@ -71,12 +72,6 @@ def run(*command, limit=None, cwd=None, **environment):
     return done.stdout
 
 
-def processor():
-    """Seconds of this process, and of those that it has waited for."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in used)
-
-
 def digest(*parts):
     key = hashlib.sha256()
     for part in parts:
@@ -88,7 +83,7 @@ class Model:
     """A model, its files, the rows that are known, and the times that they took."""
 
     def __init__(self, name, args):
-        self.name, self.args, self.part = name, args, "model"
+        self.name, self.args, self.part, self.lock = name, args, "model", threading.Lock()
         self.folder = CACHE / name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.store = self.folder / "store"
@@ -126,10 +121,11 @@ class Model:
 
     def timed(self, what, make):
         """Does something and keeps the time that it took."""
-        begun, before = time.monotonic(), processor()
+        begun = time.time()
         found = make()
-        self.times[what] = {"part": self.part, "wall": time.monotonic() - begun, "processor": processor() - before}
-        self.clock.write_text(json.dumps(self.times, indent=1))
+        with self.lock:
+            self.times[what] = {"part": self.part, "begin": begun, "end": time.time()}
+            self.clock.write_text(json.dumps(self.times, indent=1))
         return found
 
     def file(self, name, make):
@@ -174,8 +170,9 @@ class Model:
         found = self.timed(name, make)
         if "left_out" in found:
             print(f"{self.name}: {name} is left out: {found['left_out']}", flush=True)
-        self.rows[name] = {**found, "key": key}
-        self.known.write_text(json.dumps(self.rows, indent=1))
+        with self.lock:
+            self.rows[name] = {**found, "key": key}
+            self.known.write_text(json.dumps(self.rows, indent=1))
         if "kl" in found:
             print(f"{self.name}: {name}: {found['bytes'] / 1e6:.1f} MB, {self.bits(found):.2f} bpw, perplexity {found['ppl']:.3f}, "
                   f"KL {found['kl']:.4f} +- {found['kl_error']:.4f}, top-1 {found['top1']:.1%}", flush=True)
@@ -185,6 +182,12 @@ class Model:
         return 8 * row["bytes"] / self.params
 
     def measure_peers(self):
+        """Both peers at a time: mlx-lm's methods keep one core busy."""
+        with ThreadPoolExecutor() as pool:
+            for done in [pool.submit(self.measure_llama), pool.submit(self.measure_mlx)]:
+                done.result()
+
+    def measure_llama(self):
         script, py = HERE / "llama.py", sys.executable
         source = self.file("source.gguf", lambda p: self.ingot("export", "base", p))
         plain, weighted = digest(self.inputs, self.llama_key), digest(self.calibrated, self.llama_key)
@@ -195,8 +198,10 @@ class Model:
                 self.row(f"llama {kind}", plain, lambda: self.llama(kind, False, source, importance, logits))
             if kind not in IGNORES_IMATRIX:
                 self.row(f"llama {kind} imatrix", weighted, lambda: self.llama(kind, True, source, importance, logits))
+
+    def measure_mlx(self):
         logits = self.file(f"mlx-{digest(self.inputs, self.mlx_key)}.logits",
-                           lambda p: run(py, HERE / "mlxlm.py", "base", self.text, self.checkpoint, p))
+                           lambda p: run(sys.executable, HERE / "mlxlm.py", "base", self.text, self.checkpoint, p))
         for kind, how in MLX.items():
             slow = how[0] != "convert"
             key = digest(self.calibrated if slow else self.inputs, self.mlx_key, how)
@@ -233,7 +238,8 @@ class Model:
             return 0
         weights = (CACHE / FIRST / "checkpoint" / "model.safetensors").stat().st_size
         ratio = (self.checkpoint / "model.safetensors").stat().st_size / weights
-        return ratio * json.loads(times.read_text()).get(name, {}).get("wall", 0)
+        took = json.loads(times.read_text()).get(name)
+        return ratio * (took["end"] - took["begin"]) if took else 0
 
     def measure_ingot(self):
         self.row("ingot statistics", digest(self.calibrated, self.program), self.calibrate)
@@ -304,12 +310,12 @@ class Model:
     def decode(self, row):
         """Tokens per second of one sequence, after a first try that warms up."""
         threads = machine.cores()
-        command = {"op": "decode", "depth": 0, "tokens": TOKENS, "math": row.get("math", "exact")}
+        commands = [{"op": "decode", "depth": 0, "tokens": n, "math": row.get("math", "exact")} for n in (WARM, TOKENS)]
         if "file" in row:
             words = [sys.executable, ROOT / "bench" / "cpu" / "llama.py", row["file"], threads]
         else:
             words = [self.args.worker, "-store", self.store, "-image", row["image"]]
-        lines = (json.dumps(command) + "\n") * 2
+        lines = "".join(json.dumps(c) + "\n" for c in commands)
         done = subprocess.run([str(w) for w in words], input=lines, env={**os.environ, "INGOT_CPU_THREADS": str(threads)}, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{words} failed:\n{done.stderr[-4000:]}")

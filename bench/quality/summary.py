@@ -32,15 +32,21 @@ def say(model, what, ours, peer):
 
 def times(models, build):
     """Seconds of each part, and the sum, with those of the peers' build where they are known."""
-    lines = collections.OrderedDict()
-    if build.exists():
-        lines["build of the peers"] = [float(build.read_text()), 0]
+    lines = {"build of the peers": float(build.read_text())} if build.exists() else {}
     for model, known in models.items():
+        parts = collections.defaultdict(list)
         for took in known.values():
-            line = lines.setdefault(f"{model}: {took['part']}", [0, 0])
-            line[0] += took["wall"]
-            line[1] += took["processor"]
-    lines["all"] = [sum(column) for column in zip(*lines.values())]
-    print(f"{'seconds':32}{'wall':>8}{'processor':>12}")
-    for name, (wall, processor) in lines.items():
-        print(f"{name:32}{wall:8.0f}{processor:12.0f}")
+            parts[took["part"]].append((took["begin"], took["end"]))
+        lines.update({f"{model}: {part}": covered(spans) for part, spans in parts.items()})
+    lines["all"] = sum(lines.values())
+    for name, seconds in lines.items():
+        print(f"{name:24}{seconds:6.0f} s")
+
+
+def covered(spans):
+    """Seconds in which at least one of the spans runs."""
+    total = until = 0
+    for begin, end in sorted(spans):
+        total += max(0, end - max(begin, until))
+        until = max(until, end)
+    return total
