@@ -53,9 +53,8 @@ func Stages(t *testing.T, name string) {
 		one, _ := c.load(t, p)
 		var want []float32
 		mlxtest.Do(t, func(e *mlx.Thread) { want = c.rankSteps(e, one) })
-		layers := int(c.config.Facts().Layers)
-		for size := layers; size > 1; size-- {
-			stages, err := shard.Spread(c.config, slices.Repeat([]float64{1}, layers), 0, slices.Repeat([]float64{1}, size))
+		for size := int(c.config.Facts().Layers); size > 1; size-- {
+			stages, err := shard.Even(c.config, size)
 			if err != nil {
 				continue // layers that cannot be separated
 			}
@@ -166,8 +165,7 @@ func (c *Checkpoint) eachStep(e *mlx.Thread, m models.Model, do func(out *mlx.Ar
 }
 
 // EveryRanks checks the checkpoints of a model type with 2 and 4 ranks: the first one, in the long form all. A type
-// that does not divide must say so.
-// With stages, ranks have different layers.
+// that does not divide must say so. With stages, ranks have different layers.
 func EveryRanks(t *testing.T, limits Limits, modelType string, stages bool) {
 	t.Helper()
 	entries, err := os.ReadDir(Dir(""))

@@ -3,6 +3,7 @@ package shard
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ingotml/ingot/arch"
 )
@@ -152,6 +153,12 @@ func Spread(m arch.Model, cost []float64, ends float64, weights []float64) (Stag
 	// Rank 0 often has the largest quotient whatever the others have, so those are divided evenly.
 	_, s := d.best(largest, func(before, quotient float64) float64 { return before + quotient*quotient })
 	return s, nil
+}
+
+// Even divides the layers of a model over ranks as evenly as possible.
+func Even(m arch.Model, ranks int) (Stages, error) {
+	ones := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
+	return Spread(m, ones(int(m.Facts().Layers)), 0, ones(ranks))
 }
 
 // spreading is the input of Spread: layers before which a rank may begin, and the cost of all layers before each.

@@ -47,6 +47,9 @@ func TestSpread(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
+	if got, err := Even(llama(t, 7), 3); err != nil || !slices.Equal(got, Stages{2, 2, 3}) {
+		t.Errorf("7 layers over 3 ranks: %v, %v", got, err)
+	}
 	for _, ranks := range []int{0, 4} {
 		if _, err := Spread(llama(t, 3), even(3), 0, even(ranks)); !errors.Is(err, ErrRanks) {
 			t.Errorf("3 layers over %d ranks: %v", ranks, err)

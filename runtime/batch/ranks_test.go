@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -124,8 +123,7 @@ func stagesOf(t *testing.T, f processor.Files, size int) shard.Stages {
 	if err != nil {
 		t.Fatal(err)
 	}
-	even := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
-	s, err := shard.Spread(config, even(int(config.Facts().Layers)), 0, even(size))
+	s, err := shard.Even(config, size)
 	if err != nil {
 		t.Fatal(err)
 	}
