@@ -7,15 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/bench/internal/rank"
 	"github.com/ingotml/ingot/cache"
-	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
-	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/models/shard"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/divide"
 	"github.com/ingotml/ingot/runtime/load"
 	"github.com/ingotml/ingot/runtime/processor"
@@ -26,45 +24,25 @@ var sizes = []int{8 << 10, 256 << 10}
 
 // measure is a rank: it measures sums, messages and tokens.
 func measure(ctx context.Context, o options) (m measurement, err error) {
-	f, err := files(ctx, o)
+	r, err := rank.Open(ctx, o.store, o.image, "ring")
 	if err != nil {
 		return m, err
 	}
-	e, err := engine.Find(engine.Options{})
-	if err != nil {
-		return m, fmt.Errorf("%w: run `ingot engine install`", err)
-	}
-	cpu, err := mlx.CPUFromEnv()
+	defer r.Close()
+	err = r.Thread.Do(ctx, func() error { between(r.Thread, r.Group, &m); return nil })
 	if err != nil {
 		return m, err
 	}
-	thread, err := mlx.Open(e, mlx.Options{CPU: cpu})
+	config, err := r.Files.Config()
 	if err != nil {
 		return m, err
 	}
-	defer thread.Close()
-	var g *mlx.Group
-	err = thread.Do(ctx, func() (err error) {
-		if g, err = thread.Join(mlx.GroupOptions{Backend: "ring", Limit: time.Minute}); err == nil {
-			between(thread, g, &m)
-		}
-		return err
-	})
-	if err != nil {
-		return m, err
-	}
-	config, err := f.Config()
-	if err != nil {
-		return m, err
-	}
-	even := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
-	stages, err := shard.Spread(config, even(int(config.Facts().Layers)), 0, even(o.ranks))
+	stages, err := shard.Even(config, o.ranks)
 	if err != nil {
 		return m, err
 	}
 	for _, s := range []shard.Stages{nil, stages} {
-		options := runtime.Options{Draft: runtime.DraftOptions{Off: true}, Stages: s}
-		model, err := load.OpenRank(ctx, thread, g, f, f.Processor, options)
+		model, err := r.Load(ctx, s)
 		if err != nil {
 			return m, err
 		}
@@ -73,22 +51,7 @@ func measure(ctx context.Context, o options) (m measurement, err error) {
 			return m, err
 		}
 	}
-	return m, predict(&m, f, config.Facts().ModelType, o)
-}
-
-func files(ctx context.Context, o options) (f processor.Files, err error) {
-	name, err := manifest.ParseName(o.image)
-	if err != nil {
-		return f, err
-	}
-	if f.Store, err = store.OpenExisting(o.store); err != nil {
-		return f, err
-	}
-	entry, err := f.Store.Resolve(ctx, name)
-	if err == nil {
-		f.Image = entry.Image
-	}
-	return f, err
+	return m, predict(&m, r.Files, config, o)
 }
 
 // between measures sums and messages.
@@ -154,7 +117,7 @@ func decode(model *load.Model, tokens int, m *measurement) {
 	}
 	m.Tensor = each
 	for name, node := range e.CPU().Nodes {
-		if n := node.Time.Seconds() / float64(tokens); name == "all_sum" || name == "all_gather" || name == "broadcast" {
+		if n := node.Time.Seconds() / float64(tokens); rank.Communicates(name) {
 			m.Between += n
 		} else {
 			m.Kernels += n
@@ -163,15 +126,11 @@ func decode(model *load.Model, tokens int, m *measurement) {
 }
 
 // predict sets what the link adds by the model.
-func predict(m *measurement, f processor.Files, modelType string, o options) error {
+func predict(m *measurement, f processor.Files, config arch.Model, o options) error {
 	if o.links == "" {
 		return nil
 	}
 	link, err := divide.ParseLink(o.links)
-	if err != nil {
-		return err
-	}
-	config, err := f.Config()
 	if err != nil {
 		return err
 	}
@@ -181,7 +140,7 @@ func predict(m *measurement, f processor.Files, modelType string, o options) err
 			in.Mode, in.Link = mode, &l
 			plan, err := divide.Make(in)
 			if err != nil {
-				return fmt.Errorf("%s: %w", modelType, err)
+				return fmt.Errorf("%s: %w", config.Facts().ModelType, err)
 			}
 			*to = plan.Time.Between - *to
 		}

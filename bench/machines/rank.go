@@ -9,73 +9,41 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/bench/internal/rank"
 	"github.com/ingotml/ingot/cache"
-	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
-	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
-	"github.com/ingotml/ingot/runtime/processor"
 )
 
 // measure loads this process's rank of the image, measures it and reports. It returns when all ranks have reported:
 // mpirun ends the others when one has ended.
 func measure(ctx context.Context, o options, report func(measurement) error) error {
-	name, err := manifest.ParseName(o.image)
+	backend := o.role
+	if backend == roleSingle {
+		backend = ""
+	}
+	r, err := rank.Open(ctx, o.store, o.image, backend)
 	if err != nil {
 		return err
 	}
-	s, err := store.OpenExisting(o.store)
-	if err != nil {
-		return err
-	}
-	entry, err := s.Resolve(ctx, name)
-	if err != nil {
-		return err
-	}
-	e, err := engine.Find(engine.Options{})
-	if err != nil {
-		return fmt.Errorf("%w: run `ingot engine install`", err)
-	}
-	cpu, err := mlx.CPUFromEnv()
-	if err != nil {
-		return err
-	}
-	thread, err := mlx.Open(e, mlx.Options{CPU: cpu})
-	if err != nil {
-		return err
-	}
-	defer thread.Close()
-	var ranks *mlx.Group
-	if o.role != roleSingle {
-		err = thread.Do(ctx, func() (err error) {
-			ranks, err = thread.Join(mlx.GroupOptions{Backend: o.role, Limit: time.Minute})
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	f := processor.Files{Store: s, Image: entry.Image}
-	noDraft := runtime.Options{Draft: runtime.DraftOptions{Off: true}}
-	model, err := load.OpenRank(ctx, thread, ranks, f, f.Processor, noDraft)
+	defer r.Close()
+	model, err := r.Load(ctx, nil)
 	if err != nil {
 		return err
 	}
 	err = model.Do(ctx, func() error {
 		m := forward(model, o)
-		thread.ClearCache() // as a model that has become idle does
+		r.Thread.ClearCache() // as a model that has become idle does
 		debug.FreeOSMemory()
 		if m.RSS, err = residentBytes(); err != nil {
 			return err
 		}
-		if err := report(m); err != nil || ranks == nil {
+		if err := report(m); err != nil || r.Group == nil {
 			return err
 		}
-		mlx.Eval(ranks.AllSum(mlx.Zeros(thread, mlx.Float32, 1)))
+		mlx.Eval(r.Group.AllSum(mlx.Zeros(r.Thread, mlx.Float32, 1)))
 		return nil
 	})
 	return errors.Join(err, model.Close(nil))
@@ -116,7 +84,7 @@ func forward(model *load.Model, o options) (m measurement) {
 	m.Decode = time.Since(begin).Seconds()
 	for name, node := range e.CPU().Nodes {
 		m.Inside += node.Time.Seconds()
-		if name == "all_sum" || name == "all_gather" || name == "broadcast" {
+		if rank.Communicates(name) {
 			m.Between += node.Time.Seconds()
 		}
 	}
