@@ -233,7 +233,11 @@ func (o serveOptions) checkParallel(names []string) error {
 	}
 	switch {
 	case len(alone) > 0:
-		return usagef("%s needs --distributed or --workers", strings.Join(alone, ", "))
+		need := "needs"
+		if len(alone) > 1 {
+			need = "need"
+		}
+		return usagef("%s %s --distributed or --workers", strings.Join(alone, ", "), need)
 	case o.dryRun && len(names) == 0:
 		return usagef("--dry-run needs a NAME")
 	case o.json && !o.dryRun:

@@ -25,7 +25,7 @@ func TestParallelFlag(t *testing.T) {
 		{mode: "tensor", err: "--parallel needs --distributed or --workers"},
 		{link: "1Gbit", err: "--link needs --distributed or --workers"},
 		{dryRun: true, err: "--dry-run needs --distributed or --workers"},
-		{mode: "tensor", link: "1Gbit", dryRun: true, err: "--parallel, --link, --dry-run needs --distributed or --workers"},
+		{mode: "tensor", link: "1Gbit", dryRun: true, err: "--parallel, --link, --dry-run need --distributed or --workers"},
 		{mode: "both", distributed: true, err: `"both" is not auto, tensor or pipeline`},
 		{link: "fast", distributed: true, err: `"fast" is not a rate`},
 	} {
