@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/loopback"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/models/shard"
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/worker/shards"
 	"github.com/ingotml/ingot/worker/tunnel"
 	"github.com/opencontainers/go-digest"
@@ -157,7 +158,7 @@ func (f *forming) prepare(ctx context.Context, m *member) error {
 	defer stop()
 	for asked := false; ; {
 		var r report
-		_ = conn.SetReadDeadline(time.Now().Add(silence))
+		_ = conn.SetReadDeadline(time.Now().Add(runtime.Silence))
 		err := conn.ReadJSON(&r)
 		switch {
 		case ctx.Err() != nil:
@@ -186,7 +187,7 @@ func (f *forming) prepare(ctx context.Context, m *member) error {
 func lost(err error) error {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return fmt.Errorf("it has not answered for %v", silence)
+		return fmt.Errorf("it %w for %v", runtime.ErrSilent, runtime.Silence)
 	}
 	return fmt.Errorf("the connection ended: %w", err)
 }
@@ -344,6 +345,6 @@ func Ask(ctx context.Context, self tunnel.Self, address string) (a About, err er
 		return a, err
 	}
 	defer c.Close()
-	_ = c.SetReadDeadline(time.Now().Add(silence))
+	_ = c.SetReadDeadline(time.Now().Add(runtime.Silence))
 	return a, c.ReadJSON(&a)
 }

@@ -81,10 +81,7 @@ type order struct {
 	Start bool `json:"start,omitempty"`
 }
 
-const (
-	reportInterval = time.Second
-	silence        = 8 * time.Second
-)
+const reportInterval = time.Second
 
 func detail(v any) json.RawMessage {
 	b, err := json.Marshal(v)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/child"
 	"github.com/ingotml/ingot/loopback"
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/worker/shards"
 	"github.com/ingotml/ingot/worker/tunnel"
 	"github.com/opencontainers/go-digest"
@@ -172,7 +173,7 @@ func (s *server) rank(ctx context.Context, detail json.RawMessage, accept func()
 	go func() { // rank 0's orders, before its commands
 		for {
 			var o order
-			_ = c.SetReadDeadline(time.Now().Add(silence))
+			_ = c.SetReadDeadline(time.Now().Add(runtime.Silence))
 			if err := c.ReadJSON(&o); err != nil {
 				cancel(fmt.Errorf("rank 0: %w", lost(err)))
 				return
@@ -231,7 +232,7 @@ func (s *server) prepare(g *group, c *tunnel.Conn) (shards.Shard, error) {
 	var asked sync.Once
 	source := shards.NewSource(func(ctx context.Context) (net.Conn, error) {
 		asked.Do(func() { _ = c.WriteJSON(report{Fetch: true}) })
-		ctx, cancel := context.WithTimeout(ctx, silence)
+		ctx, cancel := context.WithTimeout(ctx, runtime.Silence)
 		defer cancel()
 		select {
 		case conn := <-g.stores:

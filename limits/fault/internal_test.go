@@ -19,7 +19,7 @@ var internal = []struct{ reason, names string }{
 		server/identity.ErrNonce
 		tokenizer/encode.ErrCompiled`},
 	{"it is about another machine, and its message says which and what happened", `
-		worker/tunnel.ErrPeer worker/tunnel.ErrRefused`},
+		runtime.ErrSilent worker/tunnel.ErrPeer worker/tunnel.ErrRefused`},
 	{"tests raise it", `server/servertest.ErrBurst`},
 	{"a grammar is part of a request's format: runtime.ErrFormat wraps it", `
 		grammar.ErrToken grammar.ErrVocabulary

@@ -21,7 +21,7 @@ import (
 func Follow(
 	ctx context.Context, conn net.Conn, program string, open func(context.Context, Start) (*load.Model, error),
 ) error {
-	return follow(ctx, conn, program, open, pingInterval, silence)
+	return follow(ctx, conn, program, open, pingInterval, runtime.Silence)
 }
 
 func follow(ctx context.Context, conn net.Conn, program string,

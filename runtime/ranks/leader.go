@@ -47,7 +47,7 @@ type pendingCheck struct {
 // Lead sends s to each follower, with its rank and the size, and starts to read what they send. It does not wait until
 // they have loaded their parts. The connections belong to the leader.
 func Lead(followers []net.Conn, s Start) *Leader {
-	return lead(followers, s, pingInterval, silence)
+	return lead(followers, s, pingInterval, runtime.Silence)
 }
 
 func lead(followers []net.Conn, s Start, interval, silence time.Duration) *Leader {

@@ -29,12 +29,9 @@ const (
 	framePing                     // nothing; both ends send it all the time
 )
 
-// Each end sends a ping every pingInterval. An end that hears nothing for silence, or cannot write for so long, has
-// lost the other one.
-const (
-	pingInterval = 2 * time.Second
-	silence      = 8 * time.Second
-)
+// pingInterval is the time between the pings of each end. An end that hears nothing for runtime.Silence, or cannot
+// write for so long, has lost the other one.
+const pingInterval = 2 * time.Second
 
 // Start says what a group runs.
 type Start struct {
@@ -171,7 +168,7 @@ func (l *link) gone(peer string, err error) error {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("%s has not answered for %v", peer, l.silence)
+		return fmt.Errorf("%s %w for %v", peer, runtime.ErrSilent, l.silence)
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 		return fmt.Errorf("%s has ended", peer)
 	}

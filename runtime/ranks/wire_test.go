@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/runtime"
 )
 
 // every has a command of each kind.
@@ -142,6 +143,10 @@ func TestLink(t *testing.T) {
 	_, _, err := silent.read()
 	if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() {
 		t.Errorf("silence is %v", err)
+	}
+	gone := silent.gone("it", err)
+	if !errors.Is(gone, runtime.ErrSilent) || gone.Error() != "it has not answered for 20ms" {
+		t.Errorf("silence is reported as %v", gone)
 	}
 	if silent.write(framePing, nil) == nil {
 		t.Error("a write to an end that does not read succeeded")

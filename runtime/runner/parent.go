@@ -167,7 +167,7 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 	case r.closing:
 		err = nil
 	case r.hangs:
-		err = fmt.Errorf("%w: rank 0: its process has shown no sign of life for %v", runtime.ErrRanks, silence)
+		err = fmt.Errorf("%w: rank 0: its process %w for %v", runtime.ErrRanks, runtime.ErrSilent, runtime.Silence)
 	}
 	r.err = err
 	streams := r.streams
@@ -182,15 +182,12 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 	close(r.done)
 }
 
-// silence is the time without a sign of life after which a child hangs, if it has shown some. It leaves time to tell
-// requests within 10 s.
-const silence = 8 * time.Second
-
-// watch kills a child without signs of life. It counts intervals, of which a suspended machine has none.
+// watch kills a child that has shown signs of life and then none for runtime.Silence. It counts intervals, of which a
+// suspended machine has none.
 func (r *Runner) watch(life <-chan struct{}) {
 	tick := time.NewTicker(lifeInterval)
 	defer tick.Stop()
-	for missed := 0; missed < int(silence/lifeInterval); {
+	for missed := 0; missed < int(runtime.Silence/lifeInterval); {
 		select {
 		case <-life:
 			missed = 0
