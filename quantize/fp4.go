@@ -64,7 +64,7 @@ func (t Type) decodeFP4(dst []byte, to DType, src Blocks) {
 	for ; len(dst) > 0; dst, src = dst[width:], src.after(size) {
 		scale := e4m3[src.Scales[0]]
 		if t != NVFP4 {
-			scale = to.round(powerOf2(int(src.Scales[0]) - 127))
+			scale = to.Round(powerOf2(int(src.Scales[0]) - 127))
 		}
 		for i, v := range e2m1 {
 			table[i] = product(v, scale)

@@ -8,7 +8,7 @@ import (
 // mxExponent returns the exponent of a group's scale: the smallest power of two not below peak/largest, computed in the
 // source's type, or 0 if that quotient is 0.
 func mxExponent(peak, largest float32, from DType) int {
-	b := math.Float32bits(from.round(peak / largest))
+	b := math.Float32bits(from.Round(peak / largest))
 	switch {
 	case b == 0:
 		return 0
@@ -30,8 +30,8 @@ func product(a, b float32) float32 {
 	return p
 }
 
-// round rounds to a type that the engine computes in.
-func (d DType) round(f float32) float32 {
+// Round rounds to a type that the engine computes in: to nearest, ties to even. Other types leave f as it is.
+func (d DType) Round(f float32) float32 {
 	switch d {
 	case BF16:
 		return roundBF16(f)
@@ -76,7 +76,7 @@ func (t Type) encodeMX(dst Blocks, src []byte, from DType) error {
 // divideMX is the reference implementation.
 func (t Type) divideMX(dst []byte, w []uint32, scale float32, from DType) {
 	for i, b := range w {
-		x := from.round(math.Float32frombits(b) / scale)
+		x := from.Round(math.Float32frombits(b) / scale)
 		switch {
 		case t == MXFP8:
 			dst[i] = toE4M3(x)
@@ -103,7 +103,7 @@ func decodeMXFP8(dst []byte, to DType, src Blocks) {
 		width  = to.Size() * len(values)
 	)
 	for ; len(dst) > 0; dst, src = dst[width:], src.after(size) {
-		scale := to.round(powerOf2(int(src.Scales[0]) - 127))
+		scale := to.Round(powerOf2(int(src.Scales[0]) - 127))
 		for i, c := range src.Packed[:size.Packed] {
 			values[i&31] = product(e4m3[c], scale)
 		}

@@ -33,7 +33,7 @@ func (t Type) encodeNV(dst Blocks, src []byte, from DType) error {
 			return notFinite(group, from, g*t.Group())
 		}
 		peak := math.Float32frombits(max(lo&^signBit, hi&^signBit))
-		code := toE4M3(from.round(peak / 6))
+		code := toE4M3(from.Round(peak / 6))
 		scale := e4m3[code]
 		dst.Scales[g] = code
 		packed := dst.Packed[g*size.Packed:][:size.Packed]
@@ -48,8 +48,8 @@ func (t Type) encodeNV(dst Blocks, src []byte, from DType) error {
 		}
 		// The quotients may be too large to distinguish codes.
 		for k := range packed {
-			even := from.round(math.Float32frombits(w[2*k]) / scale)
-			odd := from.round(math.Float32frombits(w[2*k+1]) / scale)
+			even := from.Round(math.Float32frombits(w[2*k]) / scale)
+			odd := from.Round(math.Float32frombits(w[2*k+1]) / scale)
 			packed[k] = nearestE2M1(even) | nearestE2M1(odd)<<4
 		}
 	}

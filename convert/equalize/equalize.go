@@ -252,8 +252,9 @@ func (j *job) rounded(factors []float64, norm []float32) []float32 {
 		if norm == nil {
 			continue
 		}
-		divided := roundTo(float64(norm[i])/f, j.maker.DType)
-		if out[i] = 1; math.Abs(divided) > subnormal {
+		divided := float64(quantize.DType(j.maker.DType).Round(float32(float64(norm[i]) / f)))
+		out[i] = 1
+		if size := math.Abs(divided); size > subnormal && !math.IsInf(size, 1) {
 			out[i] = float32(float64(norm[i]) / divided)
 		}
 	}
@@ -262,19 +263,6 @@ func (j *job) rounded(factors []float64, norm []float32) []float32 {
 
 // subnormal is more than the numbers of float16 with fewer significant bits.
 const subnormal = 0x1p-14
-
-func roundTo(v float64, d safetensors.DType) float64 {
-	f := float32(v)
-	switch d {
-	case safetensors.BF16:
-		b := math.Float32bits(f)
-		return float64(math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff))
-	case safetensors.F16: // eleven significant bits
-		b := math.Float32bits(f)
-		return float64(math.Float32frombits((b + 0xfff + b>>13&1) &^ 0x1fff))
-	}
-	return float64(f)
-}
 
 // loss returns the weighted squared error of a row whose columns are scaled while it is quantized.
 func loss(row []float32, squares []float64, factors []float32) (sum float64) {

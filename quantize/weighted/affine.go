@@ -66,29 +66,19 @@ func (w *work) rounded(scale, bias float64) parameters {
 	return parameters{scale: roundTo(scale, w.scales), bias: roundTo(bias, w.scales), affine: true}
 }
 
-// roundTo rounds to the nearest number of a type, ties to even.
+// roundTo rounds to a number of a type. In float16, scales beyond the largest number become it, and there is one zero.
 func roundTo(v float64, d quantize.DType) float64 {
 	f := float32(v)
-	switch d {
-	case quantize.BF16:
-		b := math.Float32bits(f)
-		return float64(math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff))
-	case quantize.F16:
-		return roundF16(f)
+	if d != quantize.F16 {
+		return float64(d.Round(f))
 	}
-	return float64(f)
-}
-
-// roundF16 rounds to 11 significant bits, and to multiples of 2^-24. Scales beyond the largest number become it.
-func roundF16(f float32) float64 {
-	v := float64(f)
-	if v == 0 {
+	if f == 0 {
 		return 0
 	}
-	_, exp := math.Frexp(v)
-	unit := math.Ldexp(1, max(exp-11, -24))
-	return min(max(math.RoundToEven(v/unit)*unit, -65504), 65504)
+	return min(max(float64(d.Round(f)), -largestF16), largestF16)
 }
+
+const largestF16 = 65504
 
 // leastSquares returns the scale and bias with the least weighted squares for the codes nearest to x. There are none if
 // all codes are equal. sw and sx are the sums of d and of d*x.
