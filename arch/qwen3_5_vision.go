@@ -114,16 +114,16 @@ func visionPart() Part {
 	return p
 }
 
-// table adds the tower's tensors.
+// table adds the tower's tensors. Rank 0 encodes all pictures and broadcasts their vectors.
 func (v *QwenVision) table(t *Table) {
 	hidden, merged := int64(v.Hidden), int64(v.Hidden)*int64(v.Merge)*int64(v.Merge)
 	c, frames, side := int64(v.Channels), int64(v.Temporal), int64(v.Patch)
 	p := visionPrefix
-	patch := t.add(p+"patch_embed.proj.weight", replicated, hidden, c, frames, side, side)
+	patch := t.add(p+"patch_embed.proj.weight", rankZero, hidden, c, frames, side, side)
 	patch.Aliases, patch.Reshape = []string{p + "patch_embed.weight"}, [][]int64{{hidden, c * frames * side * side}}
-	bias := t.add(p+"patch_embed.proj.bias", replicated, hidden)
+	bias := t.add(p+"patch_embed.proj.bias", rankZero, hidden)
 	bias.Aliases, bias.Optional = []string{p + "patch_embed.bias"}, true
-	pos := t.add(p+"pos_embed.weight", replicated, int64(v.Positions), hidden)
+	pos := t.add(p+"pos_embed.weight", rankZero, int64(v.Positions), hidden)
 	pos.Aliases, pos.FreeRows = []string{p + "pos_embed", p + "position_embedding.weight", p + "position_embedding"}, true
 	for i := range v.Depth {
 		block := p + "blocks." + strconv.Itoa(i) + "."
@@ -141,7 +141,7 @@ func (v *QwenVision) table(t *Table) {
 
 // towerNorm adds the weight and bias of a LayerNorm under all published names: X.weight and X.bias, or X and X_bias.
 func (t *Table) towerNorm(name string, size int64, others ...string) {
-	weight, bias := t.add(name+".weight", replicated, size), towerBias(name, size)
+	weight, bias := t.add(name+".weight", rankZero, size), towerBias(name, size)
 	for _, n := range append([]string{name}, others...) {
 		if n != name {
 			weight.Aliases, bias.Aliases = append(weight.Aliases, n+".weight"), append(bias.Aliases, n+".bias")
@@ -153,12 +153,12 @@ func (t *Table) towerNorm(name string, size int64, others ...string) {
 
 // towerBias returns the bias of a tower's layer, which is not in the table yet.
 func towerBias(name string, size int64) Spec {
-	return Spec{Name: name + ".bias", Shape: []int64{size}, Split: replicated}
+	return Spec{Name: name + ".bias", Shape: []int64{size}, Split: rankZero}
 }
 
 // aliased adds a linear layer with bias that is published under several names.
 func (t *Table) aliased(name string, out, in int64, others ...string) {
-	weight, bias := t.add(name+".weight", replicated, out, in), towerBias(name, out)
+	weight, bias := t.add(name+".weight", rankZero, out, in), towerBias(name, out)
 	for _, n := range others {
 		weight.Aliases, bias.Aliases = append(weight.Aliases, n+".weight"), append(bias.Aliases, n+".bias")
 	}
@@ -172,7 +172,7 @@ func (t *Table) packedQKV(block string, hidden int64) {
 		shape  []int64
 	}{{".weight", []int64{hidden, hidden}}, {".bias", []int64{hidden}}} {
 		packed := append([]int64{3 * hidden}, kind.shape[1:]...)
-		s := t.add(block+"attn.qkv"+kind.suffix, replicated, packed...)
+		s := t.add(block+"attn.qkv"+kind.suffix, rankZero, packed...)
 		s.Aliases = []string{block + "attn_qkv" + kind.suffix}
 		s.Layout, s.Group = fused, block+"attn"
 		for _, names := range [][]string{{"attn.q_proj", "attn.k_proj", "attn.v_proj"}, {"attn_q", "attn_k", "attn_v"}} {

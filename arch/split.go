@@ -11,6 +11,7 @@ const (
 	HeadGroup  SplitKind = "head group" // each rank has some KV heads, with the query heads that read them
 	ByExpert   SplitKind = "expert"     // each rank has some experts
 	ByToken    SplitKind = "token"      // each rank has the vectors of some tokens, if the table is large enough for that
+	RankZero   SplitKind = "rank 0"     // rank 0 has the whole tensor, the others nothing of it
 )
 
 // Split is how a tensor divides over ranks. The zero value says nothing and is not in any table.
@@ -36,6 +37,7 @@ var (
 	row        = Split{Kind: Row, Axis: 1}
 	byExpert   = Split{Kind: ByExpert}
 	byToken    = Split{Kind: ByToken}
+	rankZero   = Split{Kind: RankZero}
 )
 
 // headRows divides the rows of a matrix by KV heads, headColumns the columns.

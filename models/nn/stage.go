@@ -16,8 +16,7 @@ type Stage struct {
 	dtype      mlx.DType
 }
 
-// Staged states that these are the tensors of a stage of a pipeline. absent are those that other ranks have: a model
-// gets nil for them, and must not use them.
+// Staged states that these are the tensors of a stage of a pipeline. absent is as for Over.
 func (w *Weights) Staged(ranks *mlx.Group, s shard.Stages, absent map[string]bool) *Weights {
 	first, end := s.Range(ranks.Rank())
 	w.stage, w.absent = &Stage{ranks, first, end, s.Layers(), w.DType}, absent

@@ -68,10 +68,10 @@ func (t *Tensor) arrays() []*mlx.Array {
 type Weights struct {
 	DType mlx.DType // of activations: the type of the plain weights
 
-	observer Observer   // of the inputs of linear layers; nil means none
-	ranks    *mlx.Group // that have parts of the tensors; nil means that these are whole
-	stage    *Stage     // of a pipeline; nil means that the model has all layers
-	absent   map[string]bool
+	observer Observer        // of the inputs of linear layers; nil means none
+	ranks    *mlx.Group      // that have parts of the tensors; nil means that these are whole
+	stage    *Stage          // of a pipeline; nil means that the model has all layers
+	absent   map[string]bool // tensors that only other ranks have
 
 	tensors map[string]*Tensor
 	owned   []*mlx.Array
@@ -90,9 +90,9 @@ func NewWeights(dtype mlx.DType, tensors map[string]*Tensor) *Weights {
 }
 
 // Over states that tensors with a Part are those of this rank of a group. Layers that are built then add up what the
-// ranks compute.
-func (w *Weights) Over(ranks *mlx.Group) *Weights {
-	w.ranks = ranks
+// ranks compute. absent are the tensors that only other ranks have: a model gets nil for them, and must not use them.
+func (w *Weights) Over(ranks *mlx.Group, absent map[string]bool) *Weights {
+	w.ranks, w.absent = ranks, absent
 	return w
 }
 
@@ -153,7 +153,7 @@ func (w *Weights) Table(name string, width int) *mlx.Array {
 }
 
 // Matrix returns a tensor that may be packed. It must exist with the given shape, or be a rank's part of one. Matrix
-// returns nil after an error, and for a tensor that another rank of a pipeline has.
+// returns nil after an error, and for a tensor that only other ranks have.
 func (w *Weights) Matrix(name string, shape ...int) *Tensor {
 	t, ok := w.tensors[name]
 	w.taken[name] = true

@@ -163,8 +163,11 @@ func pays(s arch.Spec, params int64, size int) bool {
 func partOf(s arch.Spec, rank, size int) (Part, bool) {
 	by := s.Split
 	p := Part{Axis: by.Axis, Copies: 1}
-	if by.Kind == arch.Replicated || by.Kind == "" {
+	switch by.Kind {
+	case arch.Replicated, "":
 		return p, false
+	case arch.RankZero:
+		return Part{Absent: true}, rank > 0
 	}
 	p.Of, p.Sum = s.Shape[by.Axis], by.Axis == len(s.Shape)-1 && len(s.Shape) == 2
 	sections := by.Sections

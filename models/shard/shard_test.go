@@ -44,6 +44,12 @@ func checkPartition(t *testing.T, table arch.Table, size int) {
 			return
 		}
 		for name, p := range parts {
+			if p.Absent {
+				if rank == 0 {
+					t.Errorf("%s: rank 0 of %d does not have it", name, size)
+				}
+				continue
+			}
 			if count[name] == nil {
 				count[name], copies[name] = make([]int, p.Of), p.Copies
 			}
@@ -99,6 +105,13 @@ func TestParts(t *testing.T) {
 		if divides != (c.want != nil) || divides && (!reflect.DeepEqual(p.Ranges, c.want) || p.Copies != c.copies) {
 			t.Errorf("%s: %+v, %v", c.name, p, divides)
 		}
+	}
+	tower := arch.Spec{Name: "a vision tower", Shape: []int64{4, 4}, Split: arch.Split{Kind: arch.RankZero}}
+	if p, divides := partOf(tower, 0, 2); divides {
+		t.Errorf("rank 0 has %+v of %s", p, tower.Name)
+	}
+	if p, divides := partOf(tower, 1, 2); !divides || !p.Absent {
+		t.Errorf("rank 1 has %+v of %s", p, tower.Name)
 	}
 	for _, rank := range []int{-1, 2} {
 		if _, err := Parts(arch.Table{}, rank, 2); !errors.Is(err, ErrRanks) {

@@ -49,11 +49,15 @@ func machines(memory ...int64) (all []Machine) {
 
 // The shares of all ranks of a pipeline are the whole model, and each rank's part of the tensors is smaller.
 func TestShares(t *testing.T) {
-	for _, name := range []string{"demo", "qwen3_5-default", "deepseek_v3-saved", "gemma4-e2b", "zamba2-saved"} {
+	for _, name := range []string{
+		"demo", "qwen3_5-default", "qwen3_5-vision", "deepseek_v3-saved", "gemma4-e2b", "zamba2-saved",
+	} {
 		m, sizes := model(t, name)
-		var whole int64
-		for _, n := range sizes {
-			whole += n
+		var whole, tower int64
+		for name, n := range sizes {
+			if whole += n; strings.HasPrefix(name, "model.visual.") {
+				tower += n
+			}
 		}
 		for _, mode := range []Mode{Tensor, Pipeline} {
 			in := Input{Model: m, Sizes: sizes, Machines: machines(1<<40, 1<<40), Mode: mode, Use: fit.Use{Context: 64}}
@@ -65,6 +69,9 @@ func TestShares(t *testing.T) {
 			borrowed := name == "zamba2-saved" // blocks that both ranks use
 			if mode == Pipeline && sum != whole && !borrowed || mode == Tensor && sum < whole || p.Ranks[1].Weights >= whole {
 				t.Errorf("%s, %s: ranks have %d and %d bytes of %d", name, mode, p.Ranks[0].Weights, p.Ranks[1].Weights, whole)
+			}
+			if n := p.Ranks[0].Weights - p.Ranks[1].Weights; mode == Tensor && tower > 0 && n < tower {
+				t.Errorf("%s: rank 0 has %d bytes more than rank 1, and the vision tower %d", name, n, tower)
 			}
 			if p.Time.Token <= p.Time.Between || p.Time.Between <= 0 || p.Ranks[0].Sends <= 0 || p.Ranks[0].State <= 0 {
 				t.Errorf("%s, %s: %+v", name, mode, p)

@@ -179,10 +179,14 @@ func (in Input) tensor() (Plan, error) {
 
 // shareOf returns the part of a tensor that a rank has.
 func shareOf(parts map[string]shard.Part, name string) float64 {
-	if p, divided := parts[name]; divided {
-		return float64(p.Len()) / float64(p.Of)
+	p, divided := parts[name]
+	switch {
+	case !divided:
+		return 1
+	case p.Absent:
+		return 0
 	}
-	return 1
+	return float64(p.Len()) / float64(p.Of)
 }
 
 // weight returns the bytes of a rank that has these fractions of the tensors.

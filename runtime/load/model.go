@@ -104,10 +104,10 @@ func (m *Model) build(
 	if err != nil {
 		return err
 	}
-	if o.Stages != nil {
-		weights.Staged(ranks, o.Stages, shard.Absent(parts))
+	if absent := shard.Absent(parts); o.Stages != nil {
+		weights.Staged(ranks, o.Stages, absent)
 	} else {
-		weights.Over(ranks)
+		weights.Over(ranks, absent)
 	}
 	built := false
 	defer func() {

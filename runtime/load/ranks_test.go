@@ -5,11 +5,14 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
@@ -103,6 +106,50 @@ func TestRanks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Only rank 0 loads the vision tower: it encodes the pictures, and broadcasts their vectors.
+func TestTowerOnRankZero(t *testing.T) {
+	s, entry := runtimetest.PackAs(t, modeltest.Dir("qwen3_5-vision"), "vision", recipe.Precision{})
+	f := processor.Files{Store: s, Image: entry.Image}
+	config, err := f.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tower int64
+	for _, l := range entry.Image.Layers {
+		if strings.HasPrefix(l.Name, "model.visual.") {
+			b, err := blob.Open(s.BlobPath(l.Digest), l.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tower += b.Header.Size - b.Header.DataOffset
+		}
+	}
+	if tower == 0 {
+		t.Fatal("the image has no vision tower")
+	}
+	bytes, has := make([]int64, 2), make([]bool, 2)
+	err = mlxtest.EachRank(t, 2, time.Minute, func(e *mlx.Thread, ranks *mlx.Group) error {
+		m, err := OpenRank(context.Background(), e, ranks, f, f.Processor, runtime.Options{})
+		if err != nil {
+			return err
+		}
+		bytes[ranks.Rank()] = m.Weights.Bytes()
+		for _, spec := range config.Table().Specs {
+			if spec.Split.Kind == arch.RankZero && m.Weights.Has(spec.Name) {
+				has[ranks.Rank()] = true
+			}
+		}
+		return m.Close(nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := bytes[0] - bytes[1]; !has[0] || has[1] || more < tower {
+		t.Errorf("rank 0 has a tower: %v, rank 1: %v; rank 0 has %d bytes more, the tower has %d", has[0], has[1], more,
+			tower)
 	}
 }
 
