@@ -175,6 +175,9 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	if opts.Load, err = a.loader(o); err != nil {
 		return err
 	}
+	if opts.Parallel, opts.Link, err = o.way.read(); err != nil {
+		return err
+	}
 	if workers := len(o.workers.list); workers > 0 {
 		opts.Ranks, opts.Regroups = func(*store.Entry) int { return workers + 1 }, true
 	}

@@ -22,6 +22,9 @@ func (s *Server) StopModel(name string) { s.pool.Stop(name) }
 // IsStopping reports whether the server stops.
 func (s *Server) IsStopping() bool { return s.stopping.Load() }
 
+// WeightBytes returns the bytes of a model that this machine loads.
+func (s *Server) WeightBytes(m *Model) int64 { return s.memoryBudget(m).weights }
+
 // HoldPrompts takes all memory for prompts, and reports whether it was free.
 func (s *Server) HoldPrompts() bool { return s.prompts.memory.TryAcquire(s.prompts.total) }
 

@@ -3,6 +3,8 @@ package server
 import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/divide"
+	"github.com/ingotml/ingot/runtime/fit"
 )
 
 // machineMemory is the default memory limit for all models.
@@ -34,15 +36,35 @@ func (s *Server) ranks(e *store.Entry) int {
 	return s.opts.Ranks(e)
 }
 
+// ownWeights returns the bytes of a model that this machine loads: of a divided model the part of rank 0, as planned
+// for machines that are all alike. Rank 0 has the files and the draft whole.
+func (s *Server) ownWeights(m *Model) (n int64) {
+	for _, l := range m.Entry.Image.Layers {
+		n += l.Size
+	}
+	ranks := s.ranks(m.Entry)
+	if ranks == 1 {
+		return n
+	}
+	in := divide.Input{
+		Model: m.Config, Sizes: divide.Sizes(m.Entry.Image), Machines: make([]divide.Machine, ranks),
+		Mode: s.opts.Parallel, Link: s.opts.Link, Use: fit.Use{Float32s: s.opts.Float32, KV: s.opts.KV},
+	}
+	plan, err := divide.Make(in)
+	if err != nil {
+		return n / int64(ranks) // the model does not divide: loading it says so
+	}
+	for _, size := range in.Sizes {
+		n -= size
+	}
+	return n + plan.Ranks[0].Weights
+}
+
 // memoryBudget divides the memory of a model: KV caches of running requests get a quarter of what the weights leave,
 // and the prefix cache an eighth, so that several models fit. Neither gets more than one request with the full context
 // needs. Options.Context and Options.CacheSize override this.
 func (s *Server) memoryBudget(m *Model) memoryBudget {
-	var r memoryBudget
-	for _, l := range m.Entry.Image.Layers {
-		r.weights += l.Size
-	}
-	r.weights /= int64(s.ranks(m.Entry)) // the part of this machine
+	r := memoryBudget{weights: m.weights}
 	bytes := func(tokens int) int64 { return withSlack(m.StateBytes(tokens, s.opts.Float32, s.opts.KV)) }
 	free := max(s.opts.Memory-r.weights-workingSet, 0)
 	whole := bytes(m.Context())

@@ -23,6 +23,7 @@ type Model struct {
 	Entry *store.Entry
 	*processor.Processor
 	Style    *prompt.Style
+	weights  int64  // bytes that this machine loads
 	template error  // why the chat template is unusable
 	asked    string // the name in the request
 }
@@ -93,6 +94,7 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	if m.Processor, err = processor.Open(s.opts.Store, entry); err != nil {
 		return nil, err
 	}
+	m.weights = s.ownWeights(m)
 	s.cache.put(m)
 	return m.as(name), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/divide"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/metrics"
 	"github.com/ingotml/ingot/server/openapi"
@@ -36,7 +37,9 @@ type Options struct {
 
 	// Ranks returns how many ranks divide a model; nil: each is on this machine alone. A divided model stays loaded.
 	Ranks    func(*store.Entry) int
-	Regroups bool // Load can load a divided model again, so it need not stay loaded
+	Parallel divide.Mode  // how ranks divide models; "": the better way
+	Link     *divide.Link // between ranks; nil: not known
+	Regroups bool         // Load can load a divided model again, so it need not stay loaded
 
 	Models    int            // maximum number of loaded models; 0: limited by memory only
 	Memory    int64          // memory limit of all models in bytes; 0: the machine's memory
