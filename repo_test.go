@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"tokenizer":   {"usercache", "atomicfile"},
 	"chat":        {},
 	"chat/prompt": {"chat", "convert", "manifest", "runtime"},
+	"certify":     {"chat/prompt", "convert", "manifest", "registry", "runtime"},
 	"grammar":     {},
 	"vision":      {},
 	"limits":      {},

@@ -2,15 +2,13 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/chat/prompt/calibration"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/ingotml/ingot/manifest/store"
@@ -107,7 +105,11 @@ func (a *app) calibrate(c *cobra.Command, name string, o calibrateOptions) error
 	}
 	about := statistics.About{Image: entry.Digest, Weights: statistics.Weights(entry.Image), Program: "ingot " + Version}
 	entry.Image.Layers = slices.DeleteFunc(slices.Clone(entry.Image.Layers), manifest.Layer.Draft)
-	kinds, err := calibrationText(ctx, st, entry, o.texts)
+	texts, err := readTexts(o.texts)
+	if err != nil {
+		return err
+	}
+	kinds, err := calibration.Documents(ctx, st, entry, texts)
 	if err != nil {
 		return err
 	}
@@ -168,40 +170,6 @@ func (a *app) runCalibration(
 		return nil, err
 	}
 	return calibrate.Run(ctx, m, windows, about, options)
-}
-
-// calibrationText returns the documents of files, or the built-in ones.
-func calibrationText(
-	ctx context.Context, st *store.Store, entry *store.Entry, files []string,
-) ([][]calibrate.Document, error) {
-	if len(files) > 0 {
-		texts := make([]string, len(files))
-		for i, f := range files {
-			var err error
-			if texts[i], err = readText(f); err != nil {
-				return nil, err
-			}
-		}
-		return calibrate.Files(texts), nil
-	}
-	source, err := prompt.TemplateText(st, entry, "")
-	if errors.Is(err, chat.ErrNoTemplate) {
-		return calibrate.Builtin(ctx, nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	template, err := chat.Parse(ctx, source)
-	if err != nil {
-		return nil, err
-	}
-	return calibrate.Builtin(ctx, func(ctx context.Context, list []calibrate.Message) (string, error) {
-		var messages []chat.Message
-		for _, m := range list {
-			messages = append(messages, chat.Message{Role: m.Role, Content: m.Content})
-		}
-		return template.Render(ctx, chat.Request{Messages: messages})
-	})
 }
 
 func (a *app) printCalibration(e *store.Entry, set *statistics.Set, d digest.Digest, o calibrateOptions) error {

@@ -4,45 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/ingotml/ingot/certify"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
-	"github.com/ingotml/ingot/registry/sigstore"
-	"github.com/ingotml/ingot/runtime/certificate"
 	"github.com/ingotml/ingot/runtime/quality"
 	"github.com/opencontainers/go-digest"
 )
 
-// certificateJSON is a certificate of a model.
-type certificateJSON struct {
-	Digest string `json:"digest"`               // of the attestation's manifest
-	Key    string `json:"signed_key,omitempty"` // hint of the key that is said to have signed it; not verified
-	certificate.Certificate
-}
-
 // certificates reads the certificates of a model in the store, the last stored first. Those that cannot be used are
 // noted.
-func (a *app) certificates(ctx context.Context, st *store.Store, image digest.Digest) ([]certificateJSON, error) {
-	found, refused, err := registry.StoredAttestations(ctx, st, image,
-		registry.AttestationCheck{PredicateType: certificate.PredicateType})
-	if err != nil {
-		return nil, err
-	}
-	list := []certificateJSON{}
-	for _, f := range found {
-		c, err := certificate.Parse(f.Predicate, image)
-		if err != nil {
-			refused = append(refused, fmt.Errorf("attestation %s: %w", f.Descriptor.Digest, err))
-			continue
-		}
-		list = append(list, certificateJSON{f.Descriptor.Digest.String(), f.Key, *c})
-	}
-	for _, err := range refused {
+func (a *app) certificates(ctx context.Context, st *store.Store, image digest.Digest) ([]certify.Certificate, error) {
+	list, unusable, err := certify.List(ctx, st, image)
+	for _, err := range unusable {
 		a.note("warning: %v", err)
 	}
-	return list, nil
+	return list, err
 }
 
 // printCertificates prints the certificates of a model.
@@ -71,7 +49,7 @@ func printCertificates(ctx context.Context, o showOutput, m *shown) error {
 	return nil
 }
 
-func (a *app) printCertificate(c certificateJSON) error {
+func (a *app) printCertificate(c certify.Certificate) error {
 	w := newTable(a.out)
 	w.row("certificate", c.Digest)
 	if c.Key != "" {
@@ -104,8 +82,8 @@ func (a *app) printCertificate(c certificateJSON) error {
 	return a.printFigures(c.Figures)
 }
 
-// summary describes a certificate in one line.
-func (c certificateJSON) summary() string {
+// certificateSummary describes a certificate in one line.
+func certificateSummary(c certify.Certificate) string {
 	s := fmt.Sprintf("mean divergence %.3g +- %.2g nats from %s over %d tokens", c.Figures.MeanKL.Value,
 		c.Figures.MeanKL.Error, c.Base.Digest.Encoded()[:12], c.Figures.Tokens)
 	if c.Key != "" {
@@ -119,63 +97,17 @@ func (c certificateJSON) summary() string {
 func requireCertificate(
 	ctx context.Context, client *registry.Client, st *store.Store, name manifest.Name, o pullOptions,
 ) (func(context.Context, digest.Digest) error, error) {
-	want := registry.AttestationCheck{PredicateType: certificate.PredicateType}
+	want := certify.Requirement{MaxKL: o.maxKL}
 	var err error
 	if o.key != "" {
 		if want.Key, err = publicKey(o.key); err != nil {
 			return nil, err
 		}
 	}
-	base, err := baseDigest(ctx, st, o.against)
-	if err != nil {
+	if want.Base, err = baseDigest(ctx, st, o.against); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, d digest.Digest) error {
-		found, refused, err := registry.StoredAttestations(ctx, st, d, want)
-		if err != nil {
-			return err
-		}
-		if good, _ := goodCertificate(found, refused, d, o.maxKL, base, want.Key); good != nil {
-			return nil
-		}
-		if found, refused, err = client.Attestations(ctx, name, d, want); err != nil {
-			return err
-		}
-		good, err := goodCertificate(found, refused, d, o.maxKL, base, want.Key)
-		if err != nil {
-			return err
-		}
-		return good.Store(ctx, st)
-	}, nil
-}
-
-// goodCertificate returns the first certificate that meets a limit. The error says why there is none.
-func goodCertificate(
-	found []*registry.Attestation, refused []error, image digest.Digest, maxKL float64, base digest.Digest,
-	key *sigstore.PublicKey,
-) (*registry.Attestation, error) {
-	for _, a := range found {
-		c, err := certificate.Parse(a.Predicate, image)
-		if err == nil {
-			err = c.Meets(maxKL, base)
-		}
-		if err == nil {
-			return a, nil
-		}
-		refused = append(refused, fmt.Errorf("certificate %s: %w", a.Descriptor.Digest, err))
-	}
-	by := ""
-	if key != nil {
-		by = " by key " + key.Hint()
-	}
-	if len(refused) == 0 {
-		return nil, fmt.Errorf("%s has no certificate%s: %w", image, by, certificate.ErrNone)
-	}
-	var reasons []string
-	for _, err := range refused[:min(len(refused), 3)] {
-		reasons = append(reasons, err.Error())
-	}
-	return nil, fmt.Errorf("%s: %w%s: %s", image, certificate.ErrNone, by, strings.Join(reasons, "; "))
+	return func(ctx context.Context, d digest.Digest) error { return want.Find(ctx, client, st, name, d) }, nil
 }
 
 // baseDigest returns the digest of the base that certificates must name: a model of the store, or a digest.

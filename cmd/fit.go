@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ingotml/ingot/certify"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/recipe"
@@ -49,7 +50,7 @@ type fitTypeJSON struct {
 	// Speed is of a type that fits, measured with made-up weights.
 	Speed *speed.Speed `json:"speed,omitempty"`
 	// Certificate is the one that was stored last, of a source that is a model of the store.
-	Certificate *certificateJSON `json:"certificate,omitempty"`
+	Certificate *certify.Certificate `json:"certificate,omitempty"`
 }
 
 func (a *app) fitCmd() *cobra.Command {
@@ -167,7 +168,7 @@ func (a *app) fit(c *cobra.Command, arg string, o fitOptions) error {
 }
 
 // lastCertificate returns the certificate that was stored last for a model of the store, or nil.
-func (a *app) lastCertificate(ctx context.Context, arg string) (*certificateJSON, error) {
+func (a *app) lastCertificate(ctx context.Context, arg string) (*certify.Certificate, error) {
 	name, err := manifest.ParseName(arg)
 	if err != nil {
 		return nil, nil // a folder or a repository

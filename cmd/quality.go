@@ -2,8 +2,10 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/ingotml/ingot/certify"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -45,7 +47,7 @@ type qualityCheck struct {
 	report *quality.Report
 
 	key              *sigstore.PrivateKey // signs the certificate; nil does not
-	calibrationTexts []string             // files
+	calibrationTexts []string             // texts of calibrations that did not read the built-in one
 	searched         []string             // texts that types are searched over
 	chosen           bool                 // text is one of them
 	certificate      digest.Digest        // of the certificate that was attached
@@ -73,7 +75,10 @@ func (a *app) qualityCheck(
 	if err != nil {
 		return nil, err
 	}
-	q := &qualityCheck{a: a, store: store, name: name, maxKL: o.maxKL, text: text, calibrationTexts: o.calibrationTexts}
+	q := &qualityCheck{a: a, store: store, name: name, maxKL: o.maxKL, text: text}
+	if q.calibrationTexts, err = readTexts(o.calibrationTexts); err != nil {
+		return nil, err
+	}
 	if o.key != "" {
 		if q.key, err = a.privateKey(ctx, o.key); err != nil {
 			return nil, err
@@ -113,8 +118,29 @@ func (q *qualityCheck) accept() func(context.Context, convert.Candidate) error {
 		}
 		q.a.note("mean KL divergence from the source: %.3g nats over %d tokens (limit %.3g)",
 			r.MeanKL.Value, r.Tokens, q.maxKL)
-		return q.certifyCandidate(ctx, c)
+		return q.certify(ctx, c)
 	}
+}
+
+// certify attaches a certificate to an image that is about to be stored. Without one, a note says why, or an error if
+// it should be signed.
+func (q *qualityCheck) certify(ctx context.Context, c convert.Candidate) error {
+	made := certify.Comparison{
+		Program: "ingot " + Version, Images: q.images(), Text: q.text, Chosen: q.chosen, Report: *q.report,
+		Texts: q.calibrationTexts, Searched: q.searched, Key: q.key,
+	}
+	a, err := made.Candidate(ctx, q.name, c)
+	switch {
+	case errors.Is(err, certify.ErrUnfit) && q.key != nil:
+		return fmt.Errorf("no certificate: %w", err)
+	case errors.Is(err, certify.ErrUnfit):
+		q.a.note("note: no certificate: %v", err)
+	case err != nil:
+		return err
+	case a != nil:
+		q.certificate = a.Descriptor.Digest
+	}
+	return nil
 }
 
 // certified returns the digest of the certificate, or "".

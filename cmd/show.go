@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/ingotml/ingot/certify"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -214,7 +215,7 @@ type showJSON struct {
 	System   string             `json:"system,omitempty"`
 	Messages []settings.Message `json:"messages,omitempty"`
 
-	Certificates []certificateJSON `json:"certificates,omitempty"`
+	Certificates []certify.Certificate `json:"certificates,omitempty"`
 }
 
 func show(e *store.Entry, texts *settings.Texts) showJSON {
@@ -273,7 +274,7 @@ func (s showJSON) print(a *app) error {
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))
 	for _, c := range s.Certificates {
-		line("certificate", c.summary())
+		line("certificate", certificateSummary(c))
 	}
 	if s.Partial {
 		line("partial", "the pull left out some blobs")

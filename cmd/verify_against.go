@@ -8,8 +8,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/certify"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/measure"
 	"github.com/ingotml/ingot/runtime/quality"
@@ -38,11 +40,21 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 	if err != nil {
 		return err
 	}
+	calibrated, err := readTexts(o.calibrationTexts)
+	if err != nil {
+		return err
+	}
 	kv, err := o.kv.value()
 	if err != nil {
 		return err
 	}
 	ctx := c.Context()
+	var key *sigstore.PrivateKey // nil does not sign
+	if o.key != "" {
+		if key, err = a.privateKey(ctx, o.key); err != nil {
+			return err
+		}
+	}
 	store, entry, err := resolve(c, name)
 	if err != nil {
 		return err
@@ -77,11 +89,14 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 		(!c.Flags().Changed("min-top1") || r.Top1.Value >= o.minTop1)
 	certified := ""
 	if o.certify && ok {
-		d, err := a.certifyAgainst(ctx, comparison{images: compared, entry: entry, base: base, text: text, report: r}, o)
+		made := certify.Comparison{
+			Program: "ingot " + Version, Images: compared, Text: text, Report: r, Texts: calibrated, Key: key,
+		}
+		d, err := made.Stored(ctx, entry, base)
 		if err != nil {
 			return err
 		}
-		certified = d.String()
+		certified = d.Descriptor.Digest.String()
 	}
 	if o.json {
 		digest := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
@@ -131,6 +146,18 @@ func readText(path string) (string, error) {
 		return "", fmt.Errorf("%s is not UTF-8 text; convert it first", path)
 	}
 	return string(b), nil
+}
+
+// readTexts reads texts of a calibration.
+func readTexts(paths []string) (texts []string, err error) {
+	for _, path := range paths {
+		text, err := readText(path)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
 }
 
 // writeWhole replaces a file that others may read.

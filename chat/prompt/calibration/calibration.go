@@ -1,0 +1,39 @@
+// Package calibration makes the text that a calibration reads: dialogues in it have the model's chat template.
+package calibration
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/runtime/calibrate"
+)
+
+// Documents returns the documents of texts, or without any those of the built-in text.
+func Documents(
+	ctx context.Context, st *store.Store, entry *store.Entry, texts []string,
+) ([][]calibrate.Document, error) {
+	if len(texts) > 0 {
+		return calibrate.Files(texts), nil
+	}
+	source, err := prompt.TemplateText(st, entry, "")
+	if errors.Is(err, chat.ErrNoTemplate) {
+		return calibrate.Builtin(ctx, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	template, err := chat.Parse(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return calibrate.Builtin(ctx, func(ctx context.Context, list []calibrate.Message) (string, error) {
+		var messages []chat.Message
+		for _, m := range list {
+			messages = append(messages, chat.Message{Role: m.Role, Content: m.Content})
+		}
+		return template.Render(ctx, chat.Request{Messages: messages})
+	})
+}
