@@ -7,14 +7,30 @@
 package loopback
 
 import (
+	"encoding/json"
 	"io"
 	"net"
 	"strconv"
-	"strings"
 )
 
 // Any is the address to listen on for a port that the kernel chooses.
 const Any = "127.0.0.1:0"
+
+// Addr returns the address of a port.
+func Addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// Hosts returns the content of the file that MLX_HOSTFILE names, for a ring of a rank at each address.
+func Hosts(addresses ...string) []byte {
+	ranks := make([][]string, len(addresses)) // a rank may have several addresses
+	for i, a := range addresses {
+		ranks[i] = []string{a}
+	}
+	b, err := json.Marshal(ranks)
+	if err != nil {
+		panic(err) // strings are valid JSON
+	}
+	return b
+}
 
 // Port is a reserved port.
 type Port struct {
@@ -32,7 +48,7 @@ func Reserve() (*Port, error) {
 }
 
 // Addr returns the port's address.
-func (p *Port) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Number)) }
+func (p *Port) Addr() string { return Addr(p.Number) }
 
 // Close ends the reservation. It does not affect a listener. A port that is nil has nothing to end.
 func (p *Port) Close() error {
@@ -59,13 +75,13 @@ func ReserveAll(n int) (Ports, error) {
 	return all, nil
 }
 
-// Hosts returns the content of the file that MLX_HOSTFILE names, for a ring of a rank on each port.
+// Hosts is [Hosts] for a rank on each port.
 func (p Ports) Hosts() []byte {
-	hosts := make([]string, len(p))
+	addresses := make([]string, len(p))
 	for i, port := range p {
-		hosts[i] = `["` + port.Addr() + `"]`
+		addresses[i] = port.Addr()
 	}
-	return []byte("[" + strings.Join(hosts, ",") + "]")
+	return Hosts(addresses...)
 }
 
 // Close ends all reservations.

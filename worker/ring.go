@@ -2,12 +2,13 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
-	"strconv"
+	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/ingotml/ingot/loopback"
 )
 
 // dialRingFor is how long the ring's listener may need to be there: the process of a rank loads the engine before.
@@ -46,7 +47,7 @@ func dialRing(ctx context.Context, port int, t *Traffic) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialRingFor)
 	defer cancel()
 	for {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(port))
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", loopback.Addr(port))
 		if err == nil {
 			return countedConn{c, t}, nil
 		}
@@ -77,18 +78,11 @@ type Ring struct {
 	Own, Next  int // ports of 127.0.0.1
 }
 
-// Hosts returns the content of the file that MLX_HOSTFILE names: for each rank, its addresses. A rank uses its own and
-// those of the next one.
+// Hosts returns the content of the file that MLX_HOSTFILE names. A rank uses its own address and that of the next one;
+// those of the others are wrong.
 func (r Ring) Hosts() []byte {
-	hosts := make([][]string, r.Size)
-	for i := range hosts {
-		hosts[i] = []string{"127.0.0.1:1"}
-	}
-	hosts[r.Rank][0] = "127.0.0.1:" + strconv.Itoa(r.Own)
-	hosts[(r.Rank+1)%r.Size][0] = "127.0.0.1:" + strconv.Itoa(r.Next)
-	b, err := json.Marshal(hosts)
-	if err != nil {
-		panic(err)
-	}
-	return b
+	addresses := slices.Repeat([]string{loopback.Addr(1)}, r.Size)
+	addresses[r.Rank] = loopback.Addr(r.Own)
+	addresses[(r.Rank+1)%r.Size] = loopback.Addr(r.Next)
+	return loopback.Hosts(addresses...)
 }

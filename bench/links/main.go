@@ -117,21 +117,17 @@ func (o options) processes(ctx context.Context, link *divide.Link) (m measuremen
 		text = fmt.Sprintf("%fMbit/%fs", link.Bandwidth*8/1e6, link.Latency)
 	}
 	for rank := range commands {
-		hosts := make([][]string, o.ranks)
+		hosts := make([]string, o.ranks)
 		for i, port := range own {
-			hosts[i] = []string{port.Addr()}
+			hosts[i] = port.Addr()
 		}
 		if next := (rank + 1) % o.ranks; link != nil {
-			if hosts[next][0], err = relay(ctx, own[next].Addr(), *link); err != nil {
+			if hosts[next], err = relay(ctx, own[next].Addr(), *link); err != nil {
 				return m, err
 			}
 		}
-		b, err := json.Marshal(hosts)
-		if err != nil {
-			return m, err
-		}
 		file := filepath.Join(dir, fmt.Sprintf("%d.json", rank))
-		if err := os.WriteFile(file, b, 0o600); err != nil {
+		if err := os.WriteFile(file, loopback.Hosts(hosts...), 0o600); err != nil {
 			return m, err
 		}
 		c := exec.CommandContext(ctx, os.Args[0], "-rank", "-store", o.store, "-image", o.image, "-ranks",
