@@ -2,10 +2,20 @@ package divide
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// Link is a connection between machines.
+type Link struct {
+	Bandwidth float64 // bytes per second
+	Latency   float64 // seconds, one way
+}
+
+// usualLink is assumed where no link is given: 10 Gbit/s.
+var usualLink = Link{Bandwidth: 1.25e9, Latency: 30e-6}
 
 // units are bits per second.
 var units = map[string]float64{"gbit": 1e9, "mbit": 1e6}
@@ -30,3 +40,33 @@ func ParseLink(text string) (Link, error) {
 	}
 	return link, nil
 }
+
+// FreeLink is a link that costs nothing.
+var FreeLink = Link{Bandwidth: math.Inf(1)}
+
+// Sum returns the time to add arrays of a size over ranks on the ring.
+func (l Link) Sum(ranks int, bytes float64) float64 {
+	steps, _ := ringSteps(ranks, bytes)
+	return steps*ringStep + l.SumOver(ranks, bytes)
+}
+
+// exchanged is the size up to which two ranks exchange arrays instead of adding them in two steps.
+const exchanged = 32 << 10
+
+// ringSteps returns how many messages of a sum follow one another, and their size.
+func ringSteps(ranks int, bytes float64) (steps, each float64) {
+	if ranks == 2 && bytes <= exchanged {
+		return 1, bytes
+	}
+	return float64(2 * (ranks - 1)), bytes / float64(ranks)
+}
+
+// SumOver returns the part of Sum that the link takes: the ring sends a part of the array 2(n-1) times, one after the
+// other.
+func (l Link) SumOver(ranks int, bytes float64) float64 {
+	steps, each := ringSteps(ranks, bytes)
+	return steps * (l.Latency + each/l.Bandwidth)
+}
+
+// Message returns the time of a message from rank to rank.
+func (l Link) Message(bytes float64) float64 { return messageCost + l.Latency + bytes/l.Bandwidth }

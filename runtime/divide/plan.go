@@ -55,7 +55,7 @@ type Input struct {
 	state, working int64 // bytes of a sequence, and of a step
 }
 
-// tensor is a tensor of the model that there is.
+// tensor is a tensor that the image has.
 type tensor struct {
 	arch.Spec
 	bytes  float64
