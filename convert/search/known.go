@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/ingotml/ingot/atomicfile"
 )
 
 // known is what searches of the same weights share: it is independent of the goal. It is kept in a file, so that the
@@ -92,13 +94,13 @@ func (s *searcher) keep() {
 	if err != nil {
 		return
 	}
-	part := s.State + ".new"
 	if os.MkdirAll(filepath.Dir(s.State), 0o755) != nil {
 		return
 	}
-	if os.WriteFile(part, data, 0o600) == nil {
-		_ = os.Rename(part, s.State)
-	}
+	_ = atomicfile.Write(s.State, 0o600, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
 }
 
 // recallErrors sets the errors of all options, if all are known.
