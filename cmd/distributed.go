@@ -216,6 +216,10 @@ func ownStart(e *store.Entry, t *mlx.Thread, o serveOptions) (s ranks.Start, err
 // openLeader opens the model as rank 0 of the launcher's group.
 func (l launched) openLeader(ctx context.Context, t *mlx.Thread, st *store.Store, e *store.Entry, cpu cpuFlags,
 	way parallelFlags, o runtime.Options) (runtime.Engine, error) {
+	math, err := cpu.options()
+	if err != nil {
+		return nil, err
+	}
 	j, err := l.join(ctx, t)
 	if err != nil {
 		return nil, err
@@ -231,11 +235,7 @@ func (l launched) openLeader(ctx context.Context, t *mlx.Thread, st *store.Store
 			return nil, err
 		}
 	}
-	c, err := cpu.options()
-	if err != nil {
-		return nil, err
-	}
-	leader := ranks.Lead(j.conns, groupStart(e, t, c, o))
+	leader := ranks.Lead(j.conns, groupStart(e, t, math, o))
 	return batch.OpenRanks(ctx, t, j.group, leader, st, e, processor.Files{Store: st, Image: e.Image}.Processor, o)
 }
 

@@ -109,7 +109,7 @@ func parseRing(text string) (r worker.Ring, err error) {
 	numbers := []*int{&r.Rank, &r.Size, &r.Own, &r.Next}
 	parts := strings.Split(text, ",")
 	if len(parts) != len(numbers) {
-		return r, usagef("--ring %q has not %d numbers", text, len(numbers))
+		return r, usagef("--ring %q: want %d numbers", text, len(numbers))
 	}
 	for i, p := range parts {
 		if *numbers[i], err = strconv.Atoi(p); err != nil {

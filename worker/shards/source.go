@@ -9,7 +9,6 @@ import (
 	"mime/multipart"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
@@ -125,7 +124,7 @@ func (s *Source) someRanges(
 	if err != nil || kind != "multipart/byteranges" {
 		err := next(response.Header.Get("Content-Range"), response.Body)
 		if err == nil && len(some) > 0 {
-			err = fmt.Errorf("%s ranges are missing", strconv.Itoa(len(some)))
+			err = fmt.Errorf("%d ranges are missing", len(some))
 		}
 		return err
 	}
