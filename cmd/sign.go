@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/signed"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -148,7 +149,7 @@ func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 // signedReference returns the reference for the signature: the name of --as, or else the model's name.
 func signedReference(name manifest.Name, as string) (string, error) {
 	if as == "" {
-		return registry.SignedReference(name), nil
+		return signed.Reference(name), nil
 	}
 	other, err := manifest.ParseName(as)
 	switch {
@@ -159,7 +160,7 @@ func signedReference(name manifest.Name, as string) (string, error) {
 	case other.Digest != "":
 		return "", usagef("--as %s: give a tag instead of a digest; the signature has the digest itself", as)
 	}
-	return registry.SignedReference(other), nil
+	return signed.Reference(other), nil
 }
 
 // confirmSigning reports whether to sign a digest that only the registry has vouched for. The user must have given the

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/fsck"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/signed"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
@@ -146,16 +147,16 @@ type identityFlag struct{ rule string }
 
 func (f *identityFlag) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.rule, "signed-identity", "",
-		"`rule` for the signed name (default $"+registry.SignedIdentityEnv+")")
+		"`rule` for the signed name (default $"+signed.IdentityEnv+")")
 }
 
 // check returns the signature check for the flag, or else for the environment variable.
 func (f *identityFlag) check(key *sigstore.PublicKey, name manifest.Name) (registry.SignatureCheck, error) {
 	origin, rule := "--signed-identity", f.rule
 	if rule == "" {
-		origin, rule = registry.SignedIdentityEnv, os.Getenv(registry.SignedIdentityEnv)
+		origin, rule = signed.IdentityEnv, os.Getenv(signed.IdentityEnv)
 	}
-	identity, err := registry.ParseSignedIdentity(rule)
+	identity, err := signed.ParseIdentity(rule)
 	if err != nil {
 		return registry.SignatureCheck{}, usagef("%s: %v", origin, err)
 	}
@@ -165,7 +166,7 @@ func (f *identityFlag) check(key *sigstore.PublicKey, name manifest.Name) (regis
 // acceptable adds a remedy to the error about a signature for another reference.
 func acceptable(err error) error {
 	for _, t := range tried(err) {
-		var other *registry.OtherReferenceError
+		var other *signed.OtherReferenceError
 		if errors.As(t, &other) {
 			return fmt.Errorf("%w; if you want that model, pass --signed-identity exactReference=%s", err, other.Signed)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/signed"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -23,7 +24,7 @@ type Signature struct {
 	Reference string // the reference that was signed; "" for none
 }
 
-// Sign signs a manifest, of which media type, digest and size are given. reference is the result of [SignedReference]
+// Sign signs a manifest, of which media type, digest and size are given. reference is the result of [signed.Reference]
 // for the manifest's name; "" signs without a reference.
 func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string) (*Signature, error) {
 	bundle, err := key.Sign(subject.Digest, reference)
@@ -46,8 +47,8 @@ func (c *Client) PushSignature(ctx context.Context, dst manifest.Name, sig *Sign
 // SignatureCheck holds the requirements for a signature.
 type SignatureCheck struct {
 	Key      *sigstore.PublicKey
-	Name     manifest.Name  // the requested name
-	Identity SignedIdentity // decides whether the signed reference is acceptable for the name
+	Name     manifest.Name   // the requested name
+	Identity signed.Identity // decides whether the signed reference is acceptable for the name
 }
 
 // SignatureError says why no signature of a manifest is acceptable. It is an [ErrNotSigned].
@@ -61,7 +62,7 @@ func (e *SignatureError) Error() string {
 		return fmt.Sprintf("%s is not signed", e.Digest)
 	}
 	summary := "is not signed by this key"
-	if all := errors.Join(e.Tried...); errors.Is(all, ErrOtherReference) || errors.Is(all, ErrNoReference) {
+	if all := errors.Join(e.Tried...); errors.Is(all, signed.ErrOtherReference) || errors.Is(all, signed.ErrNoReference) {
 		summary = "has no signature by this key for this name"
 	}
 	if len(e.Tried) == 1 {
@@ -143,7 +144,7 @@ func readSignature(ctx context.Context, subject digest.Digest, want SignatureChe
 	}
 	reference, err := want.Key.Verify(bundle, subject)
 	if err == nil {
-		err = want.Identity.check(reference, want.Name)
+		err = want.Identity.Check(reference, want.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("signature %s: %w", d.Digest, err)

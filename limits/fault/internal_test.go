@@ -13,7 +13,7 @@ var internal = []struct{ reason, names string }{
 		manifest.ErrBlobsKept manifest.ErrHave
 		mlx/engine.ErrNotInstalled
 		chat/parse.ErrNoGrammar
-		registry.ErrNotSigned registry.ErrOtherReference registry.ErrNoReference
+		registry.ErrNotSigned registry/signed.ErrOtherReference registry/signed.ErrNoReference
 		registry/remote.ErrPrivateRegistry
 		registry/sigstore.ErrPurpose
 		safetensors.ErrNoWeights

@@ -1,23 +1,20 @@
-package registry
+package signed
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
-	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // atDigest is the suffix of references with a digest.
 var atDigest = "@" + string(digest.FromString("one"))
 
-// TestSignedIdentity checks what each rule accepts, after the examples of containers-policy.json(5).
-func TestSignedIdentity(t *testing.T) {
+// TestIdentity checks what each rule accepts, after the examples of containers-policy.json(5).
+func TestIdentity(t *testing.T) {
 	const repo = "reg.example.com/team/model"
 	other := "@" + string(digest.FromString("other"))
 	tests := []struct {
@@ -89,7 +86,7 @@ func TestSignedIdentity(t *testing.T) {
 		{"remapIdentity=mirror.example.com=docker.io", "docker.io/library/llama:v1", "mirror.example.com/llama:v1", nil},
 	}
 	for _, tt := range tests {
-		p, err := ParseSignedIdentity(tt.rule)
+		p, err := ParseIdentity(tt.rule)
 		if err != nil {
 			t.Errorf("rule %q: %v", tt.rule, err)
 			continue
@@ -98,13 +95,13 @@ func TestSignedIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.check(tt.signed, asked); !errors.Is(err, tt.want) {
+		if err := p.Check(tt.signed, asked); !errors.Is(err, tt.want) {
 			t.Errorf("rule %q, signed %q, asked for %q: %v, want %v", tt.rule, tt.signed, tt.asked, err, tt.want)
 		}
 	}
 }
 
-func TestSignedIdentityErrors(t *testing.T) {
+func TestIdentityErrors(t *testing.T) {
 	for _, rule := range []string{
 		"nonsense", "matchexact", "matchExact=", "matchExact=reg.example.com/a", "exactReference", "exactReference=",
 		"exactReference=team/model:v1", "exactReference=reg.example.com/a b", "exactRepository=reg.example.com/a:v1",
@@ -115,14 +112,14 @@ func TestSignedIdentityErrors(t *testing.T) {
 		"remapIdentity=a.example.com=b.example.com,",
 		"remapIdentity=a.example.com/=b.example.com", "\x1b[31mred",
 	} {
-		_, err := ParseSignedIdentity(rule)
+		_, err := ParseIdentity(rule)
 		if err == nil || strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("rule %q: %v, want one line", rule, err)
 		}
 	}
 }
 
-func TestSignedReference(t *testing.T) {
+func TestReference(t *testing.T) {
 	for name, want := range map[string]string{
 		"team/model":                         "", // means nothing elsewhere
 		"reg.example.com/team/model":         "reg.example.com/team/model:latest",
@@ -138,69 +135,8 @@ func TestSignedReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := SignedReference(n); got != want {
+		if got := Reference(n); got != want {
 			t.Errorf("%s is signed as %q, want %q", name, got, want)
 		}
-	}
-}
-
-// TestServedUnderAnotherTag: a registry serves a manifest that is signed for another tag or repository. The reference
-// in the bundle decides, not where the registry serves it.
-func TestServedUnderAnotherTag(t *testing.T) {
-	p := rt.New(t)
-	s, c, key := rt.NewStore(t), newClient(t), newKey(t, "ed25519")
-	name, d := rt.PutModel(t, s, "model", 10)
-	old, current, copied := p.Name("team/model:v1"), p.Name("team/model:v2"), p.Name("team/copy:v1")
-	push := func(to manifest.Name, reference string) {
-		t.Helper()
-		sig, err := Sign(key, subjectOf(t, s, name), reference)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.PushSignature(t.Context(), to, sig); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check := func(asked manifest.Name, wantReference string, want error) {
-		t.Helper()
-		sig, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: asked})
-		if !errors.Is(err, want) || err == nil && sig.Reference != wantReference {
-			t.Errorf("%s: %+v, %v; want %v", asked, sig, err, want)
-		}
-		if err != nil && (!errors.Is(err, ErrNotSigned) || !strings.Contains(err.Error(),
-			"has no signature by this key for this name")) {
-			t.Errorf("%s: %v", asked, err)
-		}
-	}
-	push(old, SignedReference(old))
-	push(copied, SignedReference(old)) // copied as it is
-	check(old, SignedReference(old), nil)
-	check(current, "", ErrOtherReference)
-	check(copied, "", ErrOtherReference)
-
-	// A signature without a reference is valid for both, and does not hide one with the reference.
-	push(old, "")
-	check(old, SignedReference(old), nil)
-	check(current, "", nil)
-	push(old, SignedReference(current))
-	check(current, SignedReference(current), nil)
-}
-
-// TestSignatureLimit: a model has more signatures than are checked.
-func TestSignatureLimit(t *testing.T) {
-	const limit = limits.Signatures
-	p := rt.New(t)
-	list := make([]ocispec.Descriptor, limit+3)
-	for i := range list {
-		list[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: sigstore.BundleMediaType,
-			Digest: digest.FromString(strings.Repeat("x", i)), Size: 10}
-	}
-	p.On("GET", rt.ReferrersRoute, index("", list...))
-	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"),
-		SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.Name("m")})
-	var failed *SignatureError
-	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 ||
-		failed.Tried[limit].Error() != "3 more were not checked" {
-		t.Errorf("got %v, want %d errors", err, limit+1)
 	}
 }

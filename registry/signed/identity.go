@@ -1,4 +1,6 @@
-package registry
+// Package signed decides which reference a signature may name for a model that was asked for, so that a registry cannot
+// serve a model under the name of another one that the same key signed.
+package signed
 
 import (
 	"errors"
@@ -12,8 +14,8 @@ import (
 	"github.com/ingotml/ingot/registry/sigstore"
 )
 
-// SignedIdentityEnv is the environment variable with the default rule for signatures. [ParseSignedIdentity] parses it.
-const SignedIdentityEnv = "INGOT_SIGNED_IDENTITY"
+// IdentityEnv is the environment variable with the default rule for signatures. [ParseIdentity] parses it.
+const IdentityEnv = "INGOT_SIGNED_IDENTITY"
 
 // Errors of a signature that verifies with the key, but names the wrong reference or none.
 var (
@@ -33,12 +35,12 @@ func (e *OtherReferenceError) Error() string {
 
 func (e *OtherReferenceError) Is(target error) bool { return target == ErrOtherReference }
 
-// SignedIdentity decides which references a signature may name for the requested model. Rules have the names and
+// Identity decides which references a signature may name for the requested model. Rules have the names and
 // meanings of signedIdentity in containers-policy.json(5).
 //
 // The zero value applies matchRepoDigestOrExact to signatures that name a reference, and accepts those that name none.
 // Every other value rejects signatures that name none.
-type SignedIdentity struct {
+type Identity struct {
 	rule   string
 	name   manifest.Name // for exactReference and exactRepository
 	remaps []remap       // for remapIdentity
@@ -47,7 +49,7 @@ type SignedIdentity struct {
 // remap replaces a prefix of host and path.
 type remap struct{ prefix, signed string }
 
-// Rules of a SignedIdentity.
+// Rules of a Identity.
 const (
 	ruleRepoDigestOrExact = "matchRepoDigestOrExact"
 	ruleExact             = "matchExact"
@@ -57,7 +59,7 @@ const (
 	ruleRemap             = "remapIdentity"
 )
 
-// ParseSignedIdentity parses a rule:
+// ParseIdentity parses a rule:
 //
 //   - matchExact: the signature names the requested reference.
 //   - matchRepoDigestOrExact: the same, but any reference of the repository if a digest was requested.
@@ -67,12 +69,12 @@ const (
 //     name.
 //
 // The empty string is the zero value.
-func ParseSignedIdentity(s string) (SignedIdentity, error) {
+func ParseIdentity(s string) (Identity, error) {
 	if s == "" {
-		return SignedIdentity{}, nil
+		return Identity{}, nil
 	}
 	rule, value, hasValue := strings.Cut(s, "=")
-	p := SignedIdentity{rule: rule}
+	p := Identity{rule: rule}
 	wantValue := true
 	var err error
 	switch rule {
@@ -91,7 +93,7 @@ func ParseSignedIdentity(s string) (SignedIdentity, error) {
 	case ruleRemap:
 		p.remaps, err = parseRemaps(value)
 	default:
-		return SignedIdentity{}, fmt.Errorf("%q is not a rule: use %s, %s, %s, %s=NAME, %s=REPOSITORY or %s=PREFIX=SIGNED",
+		return Identity{}, fmt.Errorf("%q is not a rule: use %s, %s, %s, %s=NAME, %s=REPOSITORY or %s=PREFIX=SIGNED",
 			redact.Clip(s),
 			ruleRepoDigestOrExact, ruleExact, ruleRepository, ruleExactReference, ruleExactRepository, ruleRemap)
 	}
@@ -102,7 +104,7 @@ func ParseSignedIdentity(s string) (SignedIdentity, error) {
 		err = errors.New("it takes no value")
 	}
 	if err != nil {
-		return SignedIdentity{}, fmt.Errorf("rule %q: %w", redact.Clip(s), err)
+		return Identity{}, fmt.Errorf("rule %q: %w", redact.Clip(s), err)
 	}
 	return p, nil
 }
@@ -162,9 +164,9 @@ func canonical(n manifest.Name) manifest.Name {
 	return n
 }
 
-// SignedReference returns the reference that a signature of a name records: with the tag, or the digest if there is no
+// Reference returns the reference that a signature of a name records: with the tag, or the digest if there is no
 // tag. For a local name it is "", since that name means nothing elsewhere.
-func SignedReference(n manifest.Name) string {
+func Reference(n manifest.Name) string {
 	if n.IsLocal() {
 		return ""
 	}
@@ -174,8 +176,8 @@ func SignedReference(n manifest.Name) string {
 	return n.String()
 }
 
-// check returns nil if a signature that names this reference, "" for none, is acceptable for the requested name.
-func (p SignedIdentity) check(reference string, asked manifest.Name) error {
+// Check returns nil if a signature that names this reference, "" for none, is acceptable for the requested name.
+func (p Identity) Check(reference string, asked manifest.Name) error {
 	if reference == "" {
 		if p.rule == "" {
 			return nil
@@ -196,7 +198,7 @@ func (p SignedIdentity) check(reference string, asked manifest.Name) error {
 }
 
 // expected returns the name that the signature's reference is compared with.
-func (p SignedIdentity) expected(asked manifest.Name) manifest.Name {
+func (p Identity) expected(asked manifest.Name) manifest.Name {
 	switch p.rule {
 	case ruleExactReference, ruleExactRepository:
 		return p.name
@@ -212,7 +214,7 @@ func (p SignedIdentity) expected(asked manifest.Name) manifest.Name {
 	return asked
 }
 
-func (p SignedIdentity) matches(signed, want manifest.Name) bool {
+func (p Identity) matches(signed, want manifest.Name) bool {
 	if signed.Host != want.Host || signed.Path != want.Path {
 		return false
 	}
@@ -220,14 +222,14 @@ func (p SignedIdentity) matches(signed, want manifest.Name) bool {
 	case ruleRepository, ruleExactRepository:
 		return true
 	case ruleExact, ruleExactReference:
-		return SignedReference(signed) == SignedReference(want) && (signed.Tag != "" || signed.Digest != "")
+		return Reference(signed) == Reference(want) && (signed.Tag != "" || signed.Digest != "")
 	}
 	// A digest pins the contents: no tag can mislead.
 	return want.Digest != "" || signed.Tag != "" && signed.Tag == want.Tag
 }
 
 // describe returns what a signature is compared with, for error messages.
-func (p SignedIdentity) describe(want manifest.Name) string {
+func (p Identity) describe(want manifest.Name) string {
 	if p.rule == ruleRepository || p.rule == ruleExactRepository {
 		return "the repository " + want.Host + "/" + want.Path
 	}
