@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("falcon_h1", build) }
@@ -30,7 +31,7 @@ func build(t *mlx.Thread, c *arch.FalconH1, w *nn.Weights) *nn.Decoder {
 			MixerNorm: norm(p + "input_layernorm"),
 			Mixer: &mixer{
 				config: c,
-				scan:   nn.NewSSM(w, p+"mamba", 2*i, c.SSM, c.Hidden, c.NormEps),
+				scan:   recurrent.NewSSM(w, p+"mamba", 2*i, c.SSM, c.Hidden, c.NormEps),
 				attention: nn.NewAttention(w, p+"self_attn", 2*i+1, c.Common, nn.AttentionOptions{
 					Rope:  rope,
 					Scale: c.Keys / math.Sqrt(float64(c.HeadDim)),
@@ -46,7 +47,7 @@ func build(t *mlx.Thread, c *arch.FalconH1, w *nn.Weights) *nn.Decoder {
 // mixer is a scan and attention, which read the same rows.
 type mixer struct {
 	config    *arch.FalconH1
-	scan      *nn.SSM
+	scan      *recurrent.SSM
 	attention *nn.Attention
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("granitemoehybrid", build) }
@@ -32,7 +33,7 @@ func build(t *mlx.Thread, c *arch.GraniteMoeHybrid, w *nn.Weights) *nn.Decoder {
 		if full {
 			mixer = nn.NewAttention(w, p+"self_attn", i, c.Common, options)
 		} else {
-			mixer = nn.NewSSM(w, p+"mamba", i, c.SSM, c.Hidden, c.NormEps)
+			mixer = recurrent.NewSSM(w, p+"mamba", i, c.SSM, c.Hidden, c.NormEps)
 		}
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm:   norm(p + "input_layernorm"),

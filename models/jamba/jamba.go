@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("jamba", build) }
@@ -24,7 +25,7 @@ func build(_ *mlx.Thread, c *arch.Jamba, w *nn.Weights) *nn.Decoder {
 		if full {
 			mixer = nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{})
 		} else {
-			mixer = nn.NewChannelSSM(w, p+"mamba", i, c.SSM, c.Hidden, c.NormEps)
+			mixer = recurrent.NewChannelSSM(w, p+"mamba", i, c.SSM, c.Hidden, c.NormEps)
 		}
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm:   norm(p + "input_layernorm"),

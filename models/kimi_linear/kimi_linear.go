@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/latent"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("kimi_linear", build) }
@@ -25,7 +26,7 @@ func build(_ *mlx.Thread, c *arch.KimiLinear, w *nn.Weights) *nn.Decoder {
 		if full {
 			mixer = latent.NewAttention(w, p+"self_attn", i, &c.LatentDecoder, nil)
 		} else {
-			mixer = nn.NewColumnDelta(w, p+"self_attn", i, c.Delta, c.Hidden, c.NormEps)
+			mixer = recurrent.NewColumnDelta(w, p+"self_attn", i, c.Delta, c.Hidden, c.NormEps)
 		}
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm:   norm(p + "input_layernorm"),

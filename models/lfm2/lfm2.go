@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() {
@@ -35,7 +36,7 @@ func New(t *mlx.Thread, c *arch.Lfm2, w *nn.Weights, network func(name string, l
 				KNorm: norm(p+"self_attn.k_layernorm", c.HeadDim),
 			})
 		} else {
-			mixer = nn.NewShortConv(w, p+"conv", i, c.Hidden, c.Taps, c.ConvBias)
+			mixer = recurrent.NewShortConv(w, p+"conv", i, c.Hidden, c.Taps, c.ConvBias)
 		}
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm:   norm(p+"operator_norm", c.Hidden),

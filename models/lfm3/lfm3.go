@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("lfm3", build) }
@@ -34,7 +35,7 @@ func build(t *mlx.Thread, c *arch.Lfm3, w *nn.Weights) *nn.Decoder {
 		var mixer nn.Mixer
 		switch {
 		case !c.Full[i]:
-			mixer = nn.NewShortConv(w, p+"conv", i, c.Hidden, c.Taps, c.ConvBias)
+			mixer = recurrent.NewShortConv(w, p+"conv", i, c.Hidden, c.Taps, c.ConvBias)
 		case c.Gate:
 			mixer = nn.NewGatedAttention(w, p+"self_attn", i, c.Common, nn.GatedAttentionOptions{
 				Gate: ".gate_proj", PerHead: true, Rope: rope, Window: int(state.Window),

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("mamba2", build) }
@@ -21,7 +22,7 @@ func build(_ *mlx.Thread, c *arch.Mamba2, w *nn.Weights) *nn.Decoder {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm: norm(p + "norm"),
-			Mixer:     nn.NewSSM(w, p+"mixer", i, c.SSM, c.Hidden, c.NormEps),
+			Mixer:     recurrent.NewSSM(w, p+"mixer", i, c.SSM, c.Hidden, c.NormEps),
 		})
 	}
 	return m

@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("nemotron_h", build) }
@@ -23,7 +24,7 @@ func build(_ *mlx.Thread, c *arch.NemotronH, w *nn.Weights) *nn.Decoder {
 		block, name := nn.Block{MixerNorm: norm(p + "norm")}, p+"mixer"
 		switch kind {
 		case arch.NemotronHScan:
-			block.Mixer = nn.NewSSM(w, name, i, c.SSM, c.Hidden, c.NormEps)
+			block.Mixer = recurrent.NewSSM(w, name, i, c.SSM, c.Hidden, c.NormEps)
 		case arch.NemotronHAttention:
 			block.Mixer = nn.NewAttention(w, name, i, c.Common, nn.AttentionOptions{})
 		case arch.NemotronHMLP:

@@ -38,9 +38,6 @@ func (w *Weights) Own(name string, n int) (first, count int) {
 	return int((t.Part.Ranges[0].Begin + t.Part.Before) * int64(n) / t.Part.Of), count
 }
 
-// own is Own without the first.
-func (w *Weights) own(name string, n int) int { return w.tensors[name].own(n) }
-
 // divides reports whether this rank has only a part of a tensor.
 func (w *Weights) divides(name string) bool {
 	t := w.tensors[name]

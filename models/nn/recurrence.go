@@ -129,3 +129,20 @@ func (r rerun) first(n int) (tail, memory *mlx.Array) {
 	}
 	return tail, r.scan(in[1:], []*mlx.Array{r.memory}, true, n)[1]
 }
+
+// Convolution takes NAME.weight [channels, 1, taps] as [taps, channels], and NAME.bias [channels] if biased is set.
+func (w *Weights) Convolution(name string, channels, taps int, biased bool) (weight, bias *mlx.Array) {
+	typed := func(a *mlx.Array, f func(*mlx.Array) *mlx.Array) *mlx.Array {
+		if a == nil {
+			return nil
+		}
+		return w.constant(a, func(a *mlx.Array) *mlx.Array { return mlx.AsType(f(a), w.DType) })
+	}
+	weight = typed(w.Take(name+".weight", channels, 1, taps), func(a *mlx.Array) *mlx.Array {
+		return mlx.Contiguous(mlx.Transpose(mlx.Squeeze(a, 1)))
+	})
+	if biased {
+		bias = typed(w.Take(name+".bias", channels), func(a *mlx.Array) *mlx.Array { return mlx.Contiguous(a) })
+	}
+	return weight, bias
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("olmo_hybrid", build) }
@@ -39,7 +40,7 @@ func build(t *mlx.Thread, c *arch.OlmoHybrid, w *nn.Weights) *nn.Decoder {
 			block.NetworkPost = norm(p+"post_feedforward_layernorm", c.Hidden)
 		} else {
 			block.MixerNorm = norm(p+"input_layernorm", c.Hidden)
-			block.Mixer = nn.NewSplitGatedDelta(w, p+"linear_attn", i, c.Delta, c.Hidden, outEps)
+			block.Mixer = recurrent.NewSplitGatedDelta(w, p+"linear_attn", i, c.Delta, c.Hidden, outEps)
 			block.NetworkNorm = norm(p+"post_attention_layernorm", c.Hidden)
 		}
 		m.Blocks = append(m.Blocks, block)

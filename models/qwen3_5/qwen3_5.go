@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() {
@@ -43,7 +44,7 @@ func New(t *mlx.Thread, c *arch.Qwen35, w *nn.Weights, network NetworkBuilder) *
 		if c.Full[i] {
 			mixer = newAttention(w, p+"self_attn", i, c, rope)
 		} else {
-			mixer = nn.NewGatedDelta(w, p+"linear_attn", i, c.Delta, c.Hidden, c.NormEps)
+			mixer = recurrent.NewGatedDelta(w, p+"linear_attn", i, c.Delta, c.Hidden, c.NormEps)
 		}
 		m.Blocks = append(m.Blocks, newBlock(w, p, c, mixer, network(p+"mlp", i)))
 	}

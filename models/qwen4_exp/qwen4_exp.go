@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("qwen4_exp", build) }
@@ -54,7 +55,7 @@ func build(t *mlx.Thread, c *arch.Qwen4Exp, w *nn.Weights) *Model {
 		if c.Full[i] {
 			l.mixer = newAttention(w, name+"self_attn", states*i, c, rope)
 		} else {
-			l.mixer = nn.NewGatedDelta(w, name+"linear_attn", states*i, c.Delta, c.Hidden, c.NormEps)
+			l.mixer = recurrent.NewGatedDelta(w, name+"linear_attn", states*i, c.Delta, c.Hidden, c.NormEps)
 		}
 		for _, table := range c.NGrams.Tables {
 			if table.Layer == i {

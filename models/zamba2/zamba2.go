@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() { models.Register("zamba2", build) }
@@ -26,7 +27,7 @@ type model struct {
 // norm, but not to the residual stream.
 type layer struct {
 	norm   *nn.Norm
-	scan   *nn.SSM
+	scan   *recurrent.SSM
 	shared *transformer // nil means none
 	linear *nn.Linear   // of the output of shared
 }
@@ -55,7 +56,7 @@ func build(t *mlx.Thread, c *arch.Zamba2, w *nn.Weights) *model {
 			l.linear = nn.NewLinear(w, p+"linear", c.Hidden, c.Hidden, false)
 			p += "mamba_decoder."
 		}
-		l.norm, l.scan = norm(p+"input_layernorm"), nn.NewSSM(w, p+"mamba", 2*i+1, c.SSM, c.Hidden, scanEps)
+		l.norm, l.scan = norm(p+"input_layernorm"), recurrent.NewSSM(w, p+"mamba", 2*i+1, c.SSM, c.Hidden, scanEps)
 		m.layers = append(m.layers, l)
 	}
 	return m

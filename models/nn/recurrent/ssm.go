@@ -1,8 +1,9 @@
-package nn
+package recurrent
 
 import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
 )
 
 // SSM is a Mamba 2 layer, a selective scan. A projection gives gates, the inputs x, B and C, and a step size for each
@@ -14,13 +15,13 @@ import (
 type SSM struct {
 	layer       int
 	shape       arch.SSM
-	z, in, dt   *Linear
+	z, in, dt   *nn.Linear
 	conv, bias  *mlx.Array // [taps, channels of x, B and C], [channels] or nil
 	steps       *mlx.Array // float32 [heads]: dt_bias
 	rate, skip  *mlx.Array // float32 [heads]: -exp(A_log), D
 	norm        *mlx.Array // [width], or nil
 	eps         float64
-	out         *Linear
+	out         *nn.Linear
 	multipliers ssmMultipliers
 }
 
@@ -32,15 +33,15 @@ type ssmMultipliers struct {
 
 // NewSSM takes the tensors NAME.in_proj, conv1d, dt_bias, A_log, D, norm and out_proj of a layer. eps is that of the
 // output norm.
-func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps float64) *SSM {
-	parts := NewLinearParts(w, name+".in_proj", []int{d.Width(), d.Channels(), d.Heads}, hidden, d.Bias)
+func NewSSM(w *nn.Weights, name string, layer int, d arch.SSM, hidden int, eps float64) *SSM {
+	parts := nn.NewLinearParts(w, name+".in_proj", []int{d.Width(), d.Channels(), d.Heads}, hidden, d.Bias)
 	l := &SSM{
 		layer: layer,
 		z:     parts[0],
 		in:    parts[1],
 		dt:    parts[2],
 		eps:   eps,
-		out:   NewLinear(w, name+".out_proj", hidden, d.Width(), d.OutputBias),
+		out:   nn.NewLinear(w, name+".out_proj", hidden, d.Width(), d.OutputBias),
 	}
 	l.conv, l.bias = w.Convolution(name+".conv1d", d.Channels(), d.Kernel, d.ConvBias)
 	l.steps = w.Float32(w.Take(name+".dt_bias", d.Heads), nil)
@@ -49,7 +50,8 @@ func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps floa
 	if d.Norm != arch.NoNorm {
 		l.norm = w.Take(name+".norm.weight", d.Width())
 	}
-	d.Heads, d.Groups = w.own(name+".A_log", d.Heads), w.own(name+".A_log", d.Groups)
+	_, d.Heads = w.Own(name+".A_log", d.Heads)
+	_, d.Groups = w.Own(name+".A_log", d.Groups)
 	l.shape = d // of this rank
 	if m := d.Multipliers; m != nil && l.conv != nil {
 		l.multipliers = ssmMultipliers{z: m[0], dt: m[4]}
@@ -61,37 +63,18 @@ func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps floa
 	return l
 }
 
-func negativeExp(a *mlx.Array) *mlx.Array { return mlx.Negative(mlx.Exp(a)) }
-
-// Convolution takes NAME.weight [channels, 1, taps] as [taps, channels], and NAME.bias [channels] if biased is set.
-func (w *Weights) Convolution(name string, channels, taps int, biased bool) (weight, bias *mlx.Array) {
-	typed := func(a *mlx.Array, f func(*mlx.Array) *mlx.Array) *mlx.Array {
-		if a == nil {
-			return nil
-		}
-		return w.constant(a, func(a *mlx.Array) *mlx.Array { return mlx.AsType(f(a), w.DType) })
-	}
-	weight = typed(w.Take(name+".weight", channels, 1, taps), func(a *mlx.Array) *mlx.Array {
-		return mlx.Contiguous(mlx.Transpose(mlx.Squeeze(a, 1)))
-	})
-	if biased {
-		bias = typed(w.Take(name+".bias", channels), func(a *mlx.Array) *mlx.Array { return mlx.Contiguous(a) })
-	}
-	return weight, bias
-}
-
-// AddApply implements [Mixer]. Each segment continues from the state of its sequence.
-func (l *SSM) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, in := NormedLinears(n, x, y, l.z, l.in, l.dt)
+// AddApply implements [nn.Mixer]. Each segment continues from the state of its sequence.
+func (l *SSM) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := nn.NormedLinears(n, x, y, l.z, l.in, l.dt)
 	return b.Asked(sum), l.apply(b, in)
 }
 
 // Apply is AddApply for rows that are already normalized.
-func (l *SSM) Apply(b *Batch, x *mlx.Array) *mlx.Array {
-	return l.apply(b, Linears(x, l.z, l.in, l.dt))
+func (l *SSM) Apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
+	return l.apply(b, nn.Linears(x, l.z, l.in, l.dt))
 }
 
-func (l *SSM) apply(b *Batch, in []*mlx.Array) *mlx.Array {
+func (l *SSM) apply(b *nn.Batch, in []*mlx.Array) *mlx.Array {
 	d := l.shape
 	z, rows, dt := in[0], in[1], in[2]
 	if m := l.multipliers; m.in != nil {

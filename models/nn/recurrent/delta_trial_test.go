@@ -1,4 +1,4 @@
-package nn_test
+package recurrent_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 // Rolling back rows restores the state of a Gated DeltaNet, at its start and later, for transactions of one step and of
@@ -21,7 +22,7 @@ func TestGatedDeltaTransactions(t *testing.T) {
 			mlxtest.Do(t, func(e *mlx.Thread) {
 				_, w := newDeltaWeights(e, d, hidden)
 				defer w.Free()
-				block := nn.NewGatedDelta(w, "x", 1, d, hidden, deltaEps)
+				block := recurrent.NewGatedDelta(w, "x", 1, d, hidden, deltaEps)
 				x := mlx.RandomNormal(mlx.RandomKey(e, 78), mlx.Float32, 2, rows, hidden)
 				want := runDelta(e, block, x, []int{1}, true)
 

@@ -1,8 +1,9 @@
-package nn
+package recurrent
 
 import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
 )
 
 // ChannelSSM is a Mamba layer, a selective scan. A projection gives the inputs, which pass a short causal convolution,
@@ -13,43 +14,43 @@ import (
 type ChannelSSM struct {
 	layer                int
 	shape                arch.ChannelSSM
-	in, z                *Linear
+	in, z                *nn.Linear
 	conv, bias           *mlx.Array // [taps, channels], [channels] or nil
-	x, dt                *Linear    // of convolved rows: what the steps are made from, B and C; the steps
+	x, dt                *nn.Linear // of convolved rows: what the steps are made from, B and C; the steps
 	steps, rate, skip    *mlx.Array // float32: [channels], [channels, state] and [channels]
-	dtNorm, bNorm, cNorm *Norm      // nil means none
-	out                  *Linear
+	dtNorm, bNorm, cNorm *nn.Norm   // nil means none
+	out                  *nn.Linear
 }
 
 // NewChannelSSM takes the tensors NAME.in_proj, conv1d, x_proj, dt_proj, A_log, D and out_proj of a layer and, if it
 // has norms, NAME.dt_layernorm, b_layernorm and c_layernorm. eps is that of the norms.
-func NewChannelSSM(w *Weights, name string, layer int, d arch.ChannelSSM, hidden int, eps float64) *ChannelSSM {
-	parts := NewLinearParts(w, name+".in_proj", []int{d.Width, d.Width}, hidden, d.Bias)
+func NewChannelSSM(w *nn.Weights, name string, layer int, d arch.ChannelSSM, hidden int, eps float64) *ChannelSSM {
+	parts := nn.NewLinearParts(w, name+".in_proj", []int{d.Width, d.Width}, hidden, d.Bias)
 	l := &ChannelSSM{
 		layer: layer,
 		shape: d,
 		in:    parts[0],
 		z:     parts[1],
-		x:     NewLinear(w, name+".x_proj", d.Rank+2*d.State, d.Width, false),
-		dt:    NewLinear(w, name+".dt_proj", d.Width, d.Rank, false),
+		x:     nn.NewLinear(w, name+".x_proj", d.Rank+2*d.State, d.Width, false),
+		dt:    nn.NewLinear(w, name+".dt_proj", d.Width, d.Rank, false),
 		steps: w.Float32(w.Take(name+".dt_proj.bias", d.Width), nil),
 		rate:  w.Float32(w.Take(name+".A_log", d.Width, d.State), negativeExp),
 		skip:  w.Float32(w.Take(name+".D", d.Width), nil),
-		out:   NewLinear(w, name+".out_proj", hidden, d.Width, d.Bias),
+		out:   nn.NewLinear(w, name+".out_proj", hidden, d.Width, d.Bias),
 	}
 	l.conv, l.bias = w.Convolution(name+".conv1d", d.Width, d.Kernel, d.ConvBias)
 	if d.Norms {
-		l.dtNorm = NewRMSNorm(w, name+".dt_layernorm", d.Rank, eps)
-		l.bNorm = NewRMSNorm(w, name+".b_layernorm", d.State, eps)
-		l.cNorm = NewRMSNorm(w, name+".c_layernorm", d.State, eps)
+		l.dtNorm = nn.NewRMSNorm(w, name+".dt_layernorm", d.Rank, eps)
+		l.bNorm = nn.NewRMSNorm(w, name+".b_layernorm", d.State, eps)
+		l.cNorm = nn.NewRMSNorm(w, name+".c_layernorm", d.State, eps)
 	}
 	return l
 }
 
-// AddApply implements [Mixer]. Each segment continues from the state of its sequence.
-func (l *ChannelSSM) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+// AddApply implements [nn.Mixer]. Each segment continues from the state of its sequence.
+func (l *ChannelSSM) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	d := l.shape
-	sum, in := NormedLinears(n, x, y, l.in, l.z)
+	sum, in := nn.NormedLinears(n, x, y, l.in, l.z)
 	r := b.Recurrence(l.layer, in[0], d.Kernel, []int{d.Width, d.State})
 	rows := r.Convolve(in[0], l.conv, l.bias, true)
 	parts := mlx.Split(l.x.Apply(rows), 1, d.Rank, d.Rank+d.State)

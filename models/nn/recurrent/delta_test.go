@@ -1,4 +1,4 @@
-package nn_test
+package recurrent_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 // deltaWeights are the tensors of a Gated DeltaNet, also in float64.
@@ -126,7 +127,7 @@ func TestGatedDelta(t *testing.T) {
 					mlxtest.Do(t, func(e *mlx.Thread) {
 						weights, w := newDeltaWeights(e, d, hidden)
 						defer w.Free()
-						block := nn.NewGatedDelta(w, "x", 1, d, hidden, deltaEps)
+						block := recurrent.NewGatedDelta(w, "x", 1, d, hidden, deltaEps)
 						if err := w.Err(); err != nil {
 							t.Error(err)
 							return
@@ -157,7 +158,7 @@ func TestGatedDelta(t *testing.T) {
 
 // runDelta applies the block to the rows of x [sequences, rows, hidden]: the first sequence in chunks of the given
 // sizes, in turn; the other, if requested, in the same batches in chunks of 2.
-func runDelta(e *mlx.Thread, block *nn.GatedDelta, x *mlx.Array, pieces []int, other bool) [][]float32 {
+func runDelta(e *mlx.Thread, block *recurrent.GatedDelta, x *mlx.Array, pieces []int, other bool) [][]float32 {
 	count := 1
 	if other {
 		count = 2
@@ -226,15 +227,15 @@ func TestGatedDeltaNeedsItsState(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		_, w := newDeltaWeights(e, d, 8)
 		defer w.Free()
-		block := nn.NewGatedDelta(w, "x", 0, d, 8, deltaEps)
+		block := recurrent.NewGatedDelta(w, "x", 0, d, 8, deltaEps)
 		seq := cache.NewSequence([]cache.Kind{cache.Full})
 		b := &nn.Batch{Segments: []nn.Segment{{Seq: seq, Len: 1}}}
-		err := failure(func() { block.Apply(b, mlx.Zeros(e, mlx.Float32, 1, 8)) })
+		err := e.Within(func() error { block.Apply(b, mlx.Zeros(e, mlx.Float32, 1, 8)); return nil })
 		if err == nil || !strings.Contains(err.Error(), "layer 0 has no recurrent state") {
 			t.Errorf("a layer with a KV cache: %v", err)
 		}
 		empty := nn.NewWeights(mlx.Float32, nil)
-		nn.NewGatedDelta(empty, "x", 0, d, 8, deltaEps)
+		recurrent.NewGatedDelta(empty, "x", 0, d, 8, deltaEps)
 		if err := empty.Err(); err == nil || !strings.Contains(err.Error(), "x.in_proj_qkv.weight is missing") {
 			t.Errorf("without tensors: %v", err)
 		}

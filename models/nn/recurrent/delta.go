@@ -1,10 +1,11 @@
-package nn
+package recurrent
 
 import (
 	"math"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
 )
 
 // GatedDelta is a Gated DeltaNet layer, a linear attention. Queries, keys and values pass a short causal convolution.
@@ -16,37 +17,37 @@ import (
 // in models/olmo_hybrid/modeling_olmo_hybrid.py.
 type GatedDelta struct {
 	deltaRule
-	in     []*Linear  // queries, keys and values, in one or three; then the gate of the output, a and b
-	decay  *mlx.Array // float32 [value heads]: -exp(A_log)
-	dtBias *mlx.Array // float32 [value heads]
+	in     []*nn.Linear // queries, keys and values, in one or three; then the gate of the output, a and b
+	decay  *mlx.Array   // float32 [value heads]: -exp(A_log)
+	dtBias *mlx.Array   // float32 [value heads]
 }
 
 // NewGatedDelta takes the tensors NAME.in_proj_qkv, in_proj_z, in_proj_a, in_proj_b, conv1d, A_log, dt_bias, norm and
 // out_proj of a layer. eps is that of the output norm.
-func NewGatedDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
-	return newGatedDelta(w, name, layer, d, hidden, []*Linear{
-		NewLinear(w, name+".in_proj_qkv", 2*d.Keys()+d.Values(), hidden, false),
-		NewLinear(w, name+".in_proj_z", d.Values(), hidden, false).Split(d.ValueHeads),
-		NewLinear(w, name+".in_proj_a", d.ValueHeads, hidden, false),
-		NewLinear(w, name+".in_proj_b", d.ValueHeads, hidden, false),
+func NewGatedDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
+	return newGatedDelta(w, name, layer, d, hidden, []*nn.Linear{
+		nn.NewLinear(w, name+".in_proj_qkv", 2*d.Keys()+d.Values(), hidden, false),
+		nn.NewLinear(w, name+".in_proj_z", d.Values(), hidden, false).Split(d.ValueHeads),
+		nn.NewLinear(w, name+".in_proj_a", d.ValueHeads, hidden, false),
+		nn.NewLinear(w, name+".in_proj_b", d.ValueHeads, hidden, false),
 	}, newDeltaRule(w, name, ".norm", ".out_proj", layer, d, hidden, eps))
 }
 
 // NewSplitGatedDelta is NewGatedDelta with the names of OLMo: q_proj, k_proj, v_proj, g_proj (the gate), a_proj,
 // b_proj, o_norm and o_proj.
-func NewSplitGatedDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
-	return newGatedDelta(w, name, layer, d, hidden, []*Linear{
-		NewLinear(w, name+".q_proj", d.Keys(), hidden, false),
-		NewLinear(w, name+".k_proj", d.Keys(), hidden, false),
-		NewLinear(w, name+".v_proj", d.Values(), hidden, false),
-		NewLinear(w, name+".g_proj", d.Values(), hidden, false).Split(d.ValueHeads),
-		NewLinear(w, name+".a_proj", d.ValueHeads, hidden, false),
-		NewLinear(w, name+".b_proj", d.ValueHeads, hidden, false),
+func NewSplitGatedDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
+	return newGatedDelta(w, name, layer, d, hidden, []*nn.Linear{
+		nn.NewLinear(w, name+".q_proj", d.Keys(), hidden, false),
+		nn.NewLinear(w, name+".k_proj", d.Keys(), hidden, false),
+		nn.NewLinear(w, name+".v_proj", d.Values(), hidden, false),
+		nn.NewLinear(w, name+".g_proj", d.Values(), hidden, false).Split(d.ValueHeads),
+		nn.NewLinear(w, name+".a_proj", d.ValueHeads, hidden, false),
+		nn.NewLinear(w, name+".b_proj", d.ValueHeads, hidden, false),
 	}, newDeltaRule(w, name, ".o_norm", ".o_proj", layer, d, hidden, eps))
 }
 
 func newGatedDelta(
-	w *Weights, name string, layer int, d arch.GatedDelta, hidden int, in []*Linear, rule deltaRule,
+	w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, in []*nn.Linear, rule deltaRule,
 ) *GatedDelta {
 	return &GatedDelta{
 		deltaRule: rule,
@@ -56,13 +57,13 @@ func newGatedDelta(
 	}
 }
 
-// AddApply implements [Mixer]. Each segment continues from the state of its sequence.
-func (l *GatedDelta) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, in := NormedLinears(n, x, y, l.in...)
+// AddApply implements [nn.Mixer]. Each segment continues from the state of its sequence.
+func (l *GatedDelta) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := nn.NormedLinears(n, x, y, l.in...)
 	return b.Asked(sum), l.apply(b, in)
 }
 
-func (l *GatedDelta) apply(b *Batch, in []*mlx.Array) *mlx.Array {
+func (l *GatedDelta) apply(b *nn.Batch, in []*mlx.Array) *mlx.Array {
 	last := len(in) - 3
 	qkv, z, a, beta := in[0], in[last], in[last+1], mlx.Sigmoid(in[last+2])
 	if last > 1 {
@@ -87,27 +88,27 @@ func (l *GatedDelta) apply(b *Batch, in []*mlx.Array) *mlx.Array {
 // Reference: transformers 5.23, KimiLinearDeltaAttention in models/kimi_linear/modeling_kimi_linear.py.
 type ColumnDelta struct {
 	deltaRule
-	in              []*Linear // queries, keys, values, beta, and what the two gates are projected from
-	forget, outGate *Linear
+	in              []*nn.Linear // queries, keys, values, beta, and what the two gates are projected from
+	forget, outGate *nn.Linear
 	decay           *mlx.Array // float32 [keys]: -exp(A_log)
 	dtBias          *mlx.Array // float32 [keys]
 }
 
 // NewColumnDelta takes the tensors NAME.q_proj, k_proj, v_proj, b_proj, f_a_proj, f_b_proj, g_a_proj, g_b_proj, conv1d,
 // A_log, dt_bias, o_norm and o_proj of a layer. eps is that of the output norm.
-func NewColumnDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *ColumnDelta {
+func NewColumnDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *ColumnDelta {
 	l := &ColumnDelta{
 		deltaRule: newDeltaRule(w, name, ".o_norm", ".o_proj", layer, d, hidden, eps),
-		in: []*Linear{
-			NewLinear(w, name+".q_proj", d.Keys(), hidden, false),
-			NewLinear(w, name+".k_proj", d.Keys(), hidden, false),
-			NewLinear(w, name+".v_proj", d.Values(), hidden, false),
-			NewLinear(w, name+".b_proj", d.ValueHeads, hidden, false),
-			NewLinear(w, name+".f_a_proj", d.KeyDim, hidden, false),
-			NewLinear(w, name+".g_a_proj", d.ValueDim, hidden, false),
+		in: []*nn.Linear{
+			nn.NewLinear(w, name+".q_proj", d.Keys(), hidden, false),
+			nn.NewLinear(w, name+".k_proj", d.Keys(), hidden, false),
+			nn.NewLinear(w, name+".v_proj", d.Values(), hidden, false),
+			nn.NewLinear(w, name+".b_proj", d.ValueHeads, hidden, false),
+			nn.NewLinear(w, name+".f_a_proj", d.KeyDim, hidden, false),
+			nn.NewLinear(w, name+".g_a_proj", d.ValueDim, hidden, false),
 		},
-		forget:  NewLinear(w, name+".f_b_proj", d.Keys(), d.KeyDim, false),
-		outGate: NewLinear(w, name+".g_b_proj", d.Values(), d.ValueDim, false).Split(d.ValueHeads),
+		forget:  nn.NewLinear(w, name+".f_b_proj", d.Keys(), d.KeyDim, false),
+		outGate: nn.NewLinear(w, name+".g_b_proj", d.Values(), d.ValueDim, false).Split(d.ValueHeads),
 		dtBias:  w.Float32(w.Take(name+".dt_bias", d.Keys()), nil),
 	}
 	l.decay = w.Float32(w.Take(name+".A_log", d.KeyHeads), func(a *mlx.Array) *mlx.Array {
@@ -117,9 +118,9 @@ func NewColumnDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidde
 	return l
 }
 
-// AddApply implements [Mixer]. Each segment continues from the state of its sequence.
-func (l *ColumnDelta) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, in := NormedLinears(n, x, y, l.in...)
+// AddApply implements [nn.Mixer]. Each segment continues from the state of its sequence.
+func (l *ColumnDelta) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := nn.NormedLinears(n, x, y, l.in...)
 	gate := mlx.Decay(l.forget.Apply(in[4]), l.dtBias, l.decay) // exp(-exp(A_log) softplus(f + dt_bias))
 	gate = mlx.Reshape(gate, -1, l.shape.KeyHeads, l.shape.KeyDim)
 	said := l.scanned(b, mlx.Concatenate(1, in[:3]...), gate, mlx.Sigmoid(in[3]))
@@ -136,7 +137,7 @@ type deltaRule struct {
 	unit            *mlx.Array // float32 [key dim]: 1/sqrt(key dim) - 1
 	norm            *mlx.Array // float32 [value dim]
 	unitEps, outEps float64
-	out             *Linear
+	out             *nn.Linear
 }
 
 // unitEps is added to the sum of squares when a query or key is normalized to unit length.
@@ -144,14 +145,14 @@ const unitEps = 1e-6
 
 // newDeltaRule takes NAME.conv1d, and the norm and projection of the outputs, whose names are NAME+norm and NAME+out.
 func newDeltaRule(
-	w *Weights, name, norm, out string, layer int, d arch.GatedDelta, hidden int, eps float64,
+	w *nn.Weights, name, norm, out string, layer int, d arch.GatedDelta, hidden int, eps float64,
 ) deltaRule {
 	dim := float64(d.KeyDim)
 	l := deltaRule{
 		layer: layer,
 		shape: ownHeads(w, name, d),
 		norm:  w.Float32(w.Take(name+norm+".weight", d.ValueDim), nil),
-		out:   NewLinear(w, name+out, hidden, d.Values(), false).Join(),
+		out:   nn.NewLinear(w, name+out, hidden, d.Values(), false).Join(),
 		// RMSNorm divides by the root of the mean of squares instead of their sum.
 		unitEps: unitEps / dim,
 		// Queries are not scaled by 1/sqrt(dim): the output norm cancels that scale, except in its eps.
@@ -164,14 +165,15 @@ func newDeltaRule(
 }
 
 // ownHeads returns the shape of this rank's heads.
-func ownHeads(w *Weights, name string, d arch.GatedDelta) arch.GatedDelta {
-	d.KeyHeads, d.ValueHeads = w.own(name+".A_log", d.KeyHeads), w.own(name+".A_log", d.ValueHeads)
+func ownHeads(w *nn.Weights, name string, d arch.GatedDelta) arch.GatedDelta {
+	_, d.KeyHeads = w.Own(name+".A_log", d.KeyHeads)
+	_, d.ValueHeads = w.Own(name+".A_log", d.ValueHeads)
 	return d
 }
 
 // scanned returns the outputs [T, value heads, value dim] of the rule in float32, for queries, keys and values before
 // the convolution.
-func (l *deltaRule) scanned(b *Batch, qkv, gate, beta *mlx.Array) *mlx.Array {
+func (l *deltaRule) scanned(b *nn.Batch, qkv, gate, beta *mlx.Array) *mlx.Array {
 	d := l.shape
 	r := b.Recurrence(l.layer, qkv, d.Kernel, []int{d.ValueHeads, d.ValueDim, d.KeyDim})
 	mixed := r.Convolve(qkv, l.conv, nil, true)
@@ -185,7 +187,7 @@ func (l *deltaRule) scanned(b *Batch, qkv, gate, beta *mlx.Array) *mlx.Array {
 }
 
 // normed returns the normalized outputs of the rows that b asks for, in type t.
-func (l *deltaRule) normed(b *Batch, said *mlx.Array, t mlx.DType) *mlx.Array {
+func (l *deltaRule) normed(b *nn.Batch, said *mlx.Array, t mlx.DType) *mlx.Array {
 	return b.Asked(mlx.AsType(mlx.RMSNorm(said, l.norm, l.outEps), t))
 }
 
