@@ -65,7 +65,7 @@ func (a *app) speeds(
 	return p, own + files, err
 }
 
-// resident returns the memory of this process in bytes: what is its own, and pages of files that it has read, such as
+// resident returns the memory of this process in bytes: its own, and pages of files that it has read, such as
 // code; see proc_pid_status(5). Both are 0 if they are unknown.
 func resident() (own, files int64) {
 	debug.FreeOSMemory()

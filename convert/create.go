@@ -56,7 +56,7 @@ type Options struct {
 // Candidate is an image before it gets its name.
 type Candidate struct {
 	Image, Plain manifest.Image // Plain is the same image without quantization
-	// Statistics is the digest of the statistics that codes depend on, and StatisticsText that of the text behind them.
+	// Statistics and StatisticsText are the digests of the statistics that codes depend on, and of the text behind them.
 	Statistics, StatisticsText digest.Digest
 }
 

@@ -63,7 +63,7 @@ func (r *Repeater) Forward(parts ...nn.Part) *mlx.Array {
 	return m.Finish(Wanted(parts))
 }
 
-// ForwardUnread is a forward pass whose output nobody reads, such as that of a prompt's first rows. In a pipeline no
+// ForwardUnread is a forward pass whose output nobody reads, such as one over a prompt's first rows. In a pipeline no
 // rank waits for those after it.
 func (r *Repeater) ForwardUnread(parts ...nn.Part) *mlx.Array {
 	r.Forget()

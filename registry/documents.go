@@ -86,7 +86,7 @@ func bundleReferrer(subject ocispec.Descriptor, predicateType string, bundle []b
 	})
 }
 
-// newReferrer returns a referrer of one layer, whose media type is that of the artifact.
+// newReferrer returns a referrer of one layer with the artifact's media type.
 func newReferrer(
 	subject ocispec.Descriptor, mediaType string, content []byte, annotations map[string]string,
 ) (*Referrer, error) {

@@ -246,7 +246,7 @@ func (f *forming) store(ctx context.Context, m *member) error {
 	f.done.Go(func() {
 		stop := context.AfterFunc(f.alive, func() { server.Close() })
 		defer stop()
-		_ = server.Serve(listener) // its end is that of the connection
+		_ = server.Serve(listener) // ends with the connection
 		server.Close()
 	})
 	return nil

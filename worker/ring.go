@@ -78,8 +78,8 @@ type Ring struct {
 	Own, Next  int // ports of 127.0.0.1
 }
 
-// Hosts returns the content of the file that MLX_HOSTFILE names. A rank uses its own address and that of the next one;
-// those of the others are wrong.
+// Hosts returns the content of the file that MLX_HOSTFILE names. A rank uses its own address and the
+// next one's; the others are wrong.
 func (r Ring) Hosts() []byte {
 	addresses := slices.Repeat([]string{loopback.Addr(1)}, r.Size)
 	addresses[r.Rank] = loopback.Addr(r.Own)

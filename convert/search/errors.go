@@ -22,8 +22,8 @@ const (
 	sampleShare = 64
 )
 
-// errors computes the errors of all options. Tensors with the same input are visited together, since they share what is
-// computed of its second moments.
+// errors computes the errors of all options. Tensors with the same input are visited together, since they share the
+// factors of its second moments.
 func (s *searcher) errors(ctx context.Context) error {
 	var jobs [][]*tensor
 	byLayer := map[*statistics.Layer]int{}
@@ -81,7 +81,8 @@ func (t *tensor) calibrated() (how *plan.Calibrated) {
 	return how
 }
 
-// input is what is known of the inputs of tensors that share it. A nil input means that all columns count the same.
+// input has the statistics of an input that several tensors may share. A nil input means that all columns count the
+// same.
 type input struct {
 	how     *plan.Calibrated
 	squares [][]float32 // of the matrices

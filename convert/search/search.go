@@ -14,7 +14,7 @@
 //   - The sizes of a result are those of the image, to the byte.
 //   - The result is a recipe, which can be stored and used without the search. Another machine, whose rounding differs,
 //     may find another one.
-//   - Memory is that of a few rows of each tensor, of the factors of a few inputs, and what measuring takes.
+//   - It holds a few rows of each tensor, the factors of a few inputs, and the models that it compares.
 package search
 
 import (
@@ -59,7 +59,7 @@ type Options struct {
 
 // Event is a step of a search.
 type Event struct {
-	Step        string // what is done: "errors of types", "sensitivity", "result"
+	Step        string // "errors of types", "sensitivity", "sensitivity of the result" or "result"
 	Done, Total int
 }
 

@@ -24,7 +24,7 @@ const (
 	Terminal Switch = "INGOT_TEST_TMUX"    // conversations in tmux
 	Trace    Switch = "INGOT_TEST_STRACE"  // the order of system calls, under strace
 	CUDA     Switch = "INGOT_TEST_CUDA"    // the bridge against MLX's CUDA wheel, a download of 90 MB
-	MPI      Switch = "INGOT_TEST_MPI"     // ranks that mpirun starts; the path of that of Open MPI
+	MPI      Switch = "INGOT_TEST_MPI"     // ranks that mpirun starts; the path of Open MPI's mpirun
 	LongRun  Switch = "INGOT_TEST_LONG"    // the long forms of tests, which take hours together
 )
 

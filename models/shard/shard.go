@@ -2,8 +2,8 @@
 // thread of its own.
 //
 // How a tensor divides is stated beside it in the architecture's tensor table ([arch.Split]). This package turns that
-// into ranges of elements and bytes. It knows neither files nor arrays, so that whoever reads tensors can read a rank's
-// part only.
+// into ranges of elements and bytes. It knows neither files nor arrays, so that any reader of tensors can read a
+// rank's part only.
 package shard
 
 import (

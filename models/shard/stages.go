@@ -107,8 +107,8 @@ func (s Stages) Has(layers []int, rank int) bool {
 	return false
 }
 
-// StateShares returns the part of a sequence's state that each rank has: with stages that of its layers, at the length
-// at which it is largest. Without stages it is nil, since each rank has about the same.
+// StateShares returns the part of a sequence's state that each rank of a pipeline has, at the length at which the part
+// is largest. Without stages it returns nil, since each rank has about the same.
 func (s Stages) StateShares(m arch.Model) []float64 {
 	if s == nil {
 		return nil
@@ -134,8 +134,8 @@ func (s Stages) StateShares(m arch.Model) []float64 {
 }
 
 // Spread divides the layers of a model over ranks so that the largest quotient of a rank's cost and its weight is
-// least, and the quotients are otherwise as equal as possible. cost has a number for each layer, and ends that of what
-// rank 0 has besides.
+// least, and the quotients are otherwise as equal as possible. cost has a number for each layer. ends is the cost of
+// everything else that rank 0 has.
 func Spread(m arch.Model, cost []float64, ends float64, weights []float64) (Stages, error) {
 	layers, size := len(cost), len(weights)
 	d := spreading{cuts: make([]bool, layers+1), sums: make([]float64, layers+1), ends: ends, weights: weights}

@@ -20,7 +20,7 @@ var usualLink = Link{Bandwidth: 1.25e9, Latency: 30e-6}
 // units are bits per second.
 var units = map[string]float64{"gbit": 1e9, "mbit": 1e6}
 
-// ParseLink reads a rate, and after a slash a latency: 1Gbit/100us. Without a latency it is that of [usualLink].
+// ParseLink reads a rate, and after a slash a latency: 1Gbit/100us. The latency is [usualLink]'s by default.
 func ParseLink(text string) (Link, error) {
 	link := usualLink
 	rate, latency, given := strings.Cut(text, "/")

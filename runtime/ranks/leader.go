@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Leader is rank 0's end of the control connections. A nil one is that of a model on one rank: its methods do nothing.
+// Leader is rank 0's end of the control connections. A model on one rank has a nil Leader, whose methods do nothing.
 //
 // The methods of log.go run on the engine's thread, the others anywhere.
 type Leader struct {

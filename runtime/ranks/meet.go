@@ -222,7 +222,7 @@ func (m meeting) accept(ctx context.Context, l net.Listener, size int) ([]net.Co
 	return nil, fmt.Errorf("ranks %v have not connected to rank 0 at %v", missing, m.Addresses)
 }
 
-// guest reads the secret and the rank of whoever connects.
+// guest reads the secret and the rank from a new connection.
 func (m meeting) guest(c net.Conn) (rank int, err error) {
 	_ = c.SetDeadline(time.Now().Add(meetingLimit / 3))
 	defer func() { _ = c.SetDeadline(time.Time{}) }()

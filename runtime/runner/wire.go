@@ -100,7 +100,7 @@ func (e *event) event() runtime.Event {
 type wireFailure struct {
 	Kind    string `json:"kind,omitempty"`
 	Message string `json:"message"`
-	// RetryAfter is that of a runtime.RetryError in milliseconds; nil: it is another error.
+	// RetryAfter is the After of a runtime.RetryError in milliseconds; nil: it is another error.
 	RetryAfter *int64 `json:"retry_after,omitempty"`
 }
 

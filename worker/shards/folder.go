@@ -247,7 +247,7 @@ func (p *preparation) report(n int64) {
 // smallBlob is the size up to which blobs are fetched whole: their digests can be checked, and requests take time.
 const smallBlob = 256 << 10
 
-// plan finds out what is missing of a blob, of which the rank reads a part, or all if it is nil.
+// plan finds out which bytes of a blob are missing. The rank reads its own part of it, all if that is nil.
 func (p *preparation) plan(l manifest.Layer, own *shard.Part) error {
 	whole := p.parts.BlobPath(l.Digest)
 	if _, partial := p.readNote(l.Digest); !partial && p.parts.HasBlob(l.Digest, l.Size) {

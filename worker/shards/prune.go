@@ -16,7 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// usedDir has an empty file for each image, whose time is that of the last use of its parts.
+// usedDir has an empty file for each image. Its time says when a group last used the image's parts.
 const usedDir = "used"
 
 // Lock keeps [Prune] from removing parts, which the processes of ranks map, until release is called.

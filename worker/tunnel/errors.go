@@ -20,7 +20,7 @@ var (
 		Rank: fault.Process + 4, Status: fault.Unavailable, Wire: "tunnel versions",
 		Remedy: "install the same version of ingot and of its engine on all machines",
 	})
-	// ErrPeer reports that the other end sent what is not part of the protocol.
+	// ErrPeer reports that the other end does not follow the protocol.
 	ErrPeer = errors.New("the other end does not speak the protocol of ingot's workers")
 	// ErrRefused reports that the other end refused a request. Its reason is in the message.
 	ErrRefused = errors.New("refused")

@@ -23,7 +23,7 @@ type GatedDelta struct {
 }
 
 // NewGatedDelta takes the tensors NAME.in_proj_qkv, in_proj_z, in_proj_a, in_proj_b, conv1d, A_log, dt_bias, norm and
-// out_proj of a layer. eps is that of the output norm.
+// out_proj of a layer. eps is for the output norm.
 func NewGatedDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
 	return newGatedDelta(w, name, layer, d, hidden, []*nn.Linear{
 		nn.NewLinear(w, name+".in_proj_qkv", 2*d.Keys()+d.Values(), hidden, false),
@@ -95,7 +95,7 @@ type ColumnDelta struct {
 }
 
 // NewColumnDelta takes the tensors NAME.q_proj, k_proj, v_proj, b_proj, f_a_proj, f_b_proj, g_a_proj, g_b_proj, conv1d,
-// A_log, dt_bias, o_norm and o_proj of a layer. eps is that of the output norm.
+// A_log, dt_bias, o_norm and o_proj of a layer. eps is for the output norm.
 func NewColumnDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *ColumnDelta {
 	l := &ColumnDelta{
 		deltaRule: newDeltaRule(w, name, ".o_norm", ".o_proj", layer, d, hidden, eps),

@@ -31,7 +31,7 @@ type ssmMultipliers struct {
 	in    *mlx.Array // [channels]
 }
 
-// NewSSM takes the tensors NAME.in_proj, conv1d, dt_bias, A_log, D, norm and out_proj of a layer. eps is that of the
+// NewSSM takes the tensors NAME.in_proj, conv1d, dt_bias, A_log, D, norm and out_proj of a layer. eps is for the
 // output norm.
 func NewSSM(w *nn.Weights, name string, layer int, d arch.SSM, hidden int, eps float64) *SSM {
 	parts := nn.NewLinearParts(w, name+".in_proj", []int{d.Width(), d.Channels(), d.Heads}, hidden, d.Bias)

@@ -23,7 +23,7 @@ type ChannelSSM struct {
 }
 
 // NewChannelSSM takes the tensors NAME.in_proj, conv1d, x_proj, dt_proj, A_log, D and out_proj of a layer and, if it
-// has norms, NAME.dt_layernorm, b_layernorm and c_layernorm. eps is that of the norms.
+// has norms, NAME.dt_layernorm, b_layernorm and c_layernorm. eps is for the norms.
 func NewChannelSSM(w *nn.Weights, name string, layer int, d arch.ChannelSSM, hidden int, eps float64) *ChannelSSM {
 	parts := nn.NewLinearParts(w, name+".in_proj", []int{d.Width, d.Width}, hidden, d.Bias)
 	l := &ChannelSSM{
