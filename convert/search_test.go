@@ -173,7 +173,7 @@ func TestSearchDivergence(t *testing.T) {
 	}
 }
 
-// An embedding that is read by rows costs nothing when bytes are weighed by what a token reads. Rules of the user win.
+// An embedding that is read by rows costs next to nothing when time counts: it gets many bits. Rules of the user win.
 func TestSearchSpeed(t *testing.T) {
 	dir := finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())
 	st := openStore(t)
@@ -184,7 +184,7 @@ func TestSearchSpeed(t *testing.T) {
 	for _, r := range f.Precision.Rules {
 		types[r.Match] = r.Type
 	}
-	if got := types["model.embed_tokens.weight"]; got != 0 && got.Bits() < 8 {
+	if got := types["model.embed_tokens.weight"]; got != 0 && got.Bits() < 6 { // of 4.5 bits for each weight
 		t.Errorf("the embedding is %s", got)
 	}
 	if f.Bits > 4.5 {
