@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -177,6 +178,9 @@ func (a *app) follow(ctx context.Context, l launched, st *store.Store, stored st
 	if ctx.Err() != nil {
 		return nil // stopped by a signal, as the launcher does
 	}
+	if err == nil {
+		err = j.group.Finish()
+	}
 	return err
 }
 
@@ -236,7 +240,27 @@ func (l launched) openLeader(ctx context.Context, t *mlx.Thread, st *store.Store
 		}
 	}
 	leader := ranks.Lead(j.conns, groupStart(e, t, math, o))
-	return batch.OpenRanks(ctx, t, j.group, leader, st, e, processor.Files{Store: st, Image: e.Image}.Processor, o)
+	engine, err := batch.OpenRanks(ctx, t, j.group, leader, st, e, processor.Files{Store: st, Image: e.Image}.Processor, o)
+	if err != nil {
+		return nil, err
+	}
+	return &launchedEngine{engine, j.group}, nil
+}
+
+// launchedEngine is rank 0 of a launcher's group.
+type launchedEngine struct {
+	*batch.Engine
+	group *mlx.Group
+}
+
+// Close implements runtime.Engine.
+func (e *launchedEngine) Close() error {
+	failed := e.Err()
+	err := e.Engine.Close()
+	if failed == nil {
+		err = errors.Join(err, e.group.Finish())
+	}
+	return err
 }
 
 // errOnce says that a launcher's group cannot be formed again.

@@ -159,6 +159,9 @@ func (a *app) dryRun(ctx context.Context, st *store.Store, stored []string, l la
 			return err
 		}
 		joined.close()
+		if err := joined.group.Finish(); err != nil {
+			return err
+		}
 		machines = surveyed(joined.machines)
 	} else {
 		addresses, token, err := o.workers.read()

@@ -7,6 +7,7 @@ package mlx
 
 /*
 #cgo linux LDFLAGS: -ldl
+#define _GNU_SOURCE  // RTLD_DEFAULT
 #include <dlfcn.h>
 #include <stdlib.h>
 #include "bridge/src/core/bridge.h"
@@ -36,6 +37,13 @@ static const char* load(const char* engine, const char* bridge) {
   void* lib = dlopen(bridge, RTLD_NOW | RTLD_LOCAL);
   if (!lib) return dlerror();
   return look_up(lib);
+}
+
+// Ends MPI, whose library MLX has loaded with RTLD_GLOBAL. Returns MPI's code, -1 if there is no such library.
+static int end_mpi(void) {
+  int (*finalize)(void);
+  *(void**)&finalize = dlsym(RTLD_DEFAULT, "MPI_Finalize");
+  return finalize ? finalize() : -1;
 }
 */
 import "C"
@@ -184,6 +192,9 @@ func cGroupJoin(backend, name string, rank, size int, limitMs int64) (group [3]i
 	))
 	return group, failed
 }
+
+// cEndMPI waits for the other ranks.
+func cEndMPI() int { return int(C.end_mpi()) }
 
 func cGroupLeave(group int32) { C.call_ig_group_leave(C.int32_t(group)) }
 func cDeviceInfo() string     { return text(C.call_ig_device_info()) }

@@ -1,7 +1,10 @@
 package mlx
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,6 +13,7 @@ import (
 // progress, the group has ended, and all later operations fail; whoever has the group closes it and forms another one.
 type Group struct {
 	t          *Thread
+	backend    string
 	index      int
 	rank, size int
 }
@@ -28,12 +32,17 @@ type GroupOptions struct {
 // LocalBackend connects engine threads of one process.
 const LocalBackend = "local"
 
+const mpi = "mpi"
+
 // DefaultGroupLimit is longer than a step of the slowest rank takes, and leaves time to report the failure of a rank
 // within 10 seconds.
 const DefaultGroupLimit = 8 * time.Second
 
 // Join makes the thread a rank of a group. It waits for the other ranks if the backend does. Call it inside Do.
 func (t *Thread) Join(o GroupOptions) (*Group, error) {
+	if o.Backend == mpi && mpiEnded.Load() {
+		return nil, errors.New("joining a group of ranks: this process has ended MPI, which cannot begin again")
+	}
 	limit := o.Limit
 	if limit == 0 {
 		limit = DefaultGroupLimit
@@ -42,7 +51,7 @@ func (t *Thread) Join(o GroupOptions) (*Group, error) {
 	if failed != "" {
 		return nil, fmt.Errorf("joining a group of ranks by backend %q: %s", o.Backend, failed)
 	}
-	return &Group{t: t, index: int(group[0]), rank: int(group[1]), size: int(group[2])}, nil
+	return &Group{t, o.Backend, int(group[0]), int(group[1]), int(group[2])}, nil
 }
 
 // Rank returns the number of this rank, from 0.
@@ -50,6 +59,33 @@ func (g *Group) Rank() int { return g.rank }
 
 // Size returns the number of ranks.
 func (g *Group) Size() int { return g.size }
+
+// finishLimit is how long Finish waits for the other ranks.
+const finishLimit = 5 * time.Second
+
+// mpiEnded says that Finish has ended MPI in this process.
+var mpiEnded atomic.Bool
+
+// Finish ends the group in good order: all ranks call it after their last operation. Only MPI needs that, because to
+// mpirun a process that ends without MPI_Finalize has failed; the process cannot use MPI afterwards. Finish waits for
+// the other ranks, at most five seconds. A group that has failed has no good order.
+func (g *Group) Finish() error {
+	// MLX finishes MPI when exit destroys its groups. A Go program on Linux ends without exit.
+	if g.backend != mpi || runtime.GOOS != "linux" || mpiEnded.Swap(true) {
+		return nil
+	}
+	code := make(chan int, 1)
+	go func() { code <- cEndMPI() }()
+	select {
+	case c := <-code:
+		if c != 0 {
+			return fmt.Errorf("MPI_Finalize failed with the code %d", c)
+		}
+		return nil
+	case <-time.After(finishLimit):
+		return fmt.Errorf("MPI_Finalize has waited for the other ranks for %v", finishLimit)
+	}
+}
 
 // Close leaves the group. Ranks that wait for this one fail.
 func (g *Group) Close() { cGroupLeave(int32(g.index)) }

@@ -39,6 +39,7 @@ func cSynchronize() string                                                      
 func cCPUSet(int, bool, string) string                                          { panic(ErrNoCgo) }
 func cCPUReport() string                                                        { panic(ErrNoCgo) }
 func cGroupJoin(_, _ string, _, _ int, _ int64) ([3]int32, string)              { panic(ErrNoCgo) }
+func cEndMPI() int                                                              { panic(ErrNoCgo) }
 func cGroupLeave(int32)                                                         { panic(ErrNoCgo) }
 func cDeviceInfo() string                                                       { panic(ErrNoCgo) }
 func cKernelNew(*KernelSource) (int32, string)                                  { panic(ErrNoCgo) }

@@ -114,7 +114,9 @@ func (o options) mpi(ctx context.Context) ([]measurement, error) {
 	c.Stdout = os.Stderr
 	var log bytes.Buffer
 	c.Stderr = &log
-	ended := c.Run() // it fails even if the ranks have not, since nothing calls MPI_Finalize
+	if err := c.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", program, err, &log)
+	}
 	all := make([]measurement, o.ranks)
 	for rank := range all {
 		b, err := os.ReadFile(filepath.Join(dir, strconv.Itoa(rank)))
@@ -122,7 +124,7 @@ func (o options) mpi(ctx context.Context) ([]measurement, error) {
 			all[rank], err = decode(bytes.NewBuffer(b))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("rank %d of %d: %w, %v\n%s", rank, o.ranks, err, ended, &log)
+			return nil, fmt.Errorf("rank %d of %d: %w\n%s", rank, o.ranks, err, &log)
 		}
 	}
 	return all, nil

@@ -17,8 +17,7 @@ import (
 	"github.com/ingotml/ingot/runtime/load"
 )
 
-// measure loads this process's rank of the image, measures it and reports. It returns when all ranks have reported:
-// mpirun ends the others when one has ended.
+// measure loads this process's rank of the image, measures it and reports. It returns when all ranks have reported.
 func measure(ctx context.Context, o options, report func(measurement) error) error {
 	backend := o.role
 	if backend == roleSingle {
@@ -46,7 +45,11 @@ func measure(ctx context.Context, o options, report func(measurement) error) err
 		mlx.Eval(r.Group.AllSum(mlx.Zeros(r.Thread, mlx.Float32, 1)))
 		return nil
 	})
-	return errors.Join(err, model.Close(nil))
+	err = errors.Join(err, model.Close(nil))
+	if err == nil && r.Group != nil {
+		err = r.Group.Finish()
+	}
+	return err
 }
 
 // forward measures a prompt and greedy decoding after it.
