@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,9 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
+	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
 	"github.com/ingotml/ingot/runtime/processor"
@@ -29,13 +32,18 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// job is what a process computes as a rank.
+// job is what a process does: it computes as a rank, or is a worker that starts a rank.
 type job struct {
 	Backend string       // of the engine's groups
 	Ring    *worker.Ring // of a tunnelled ring; nil: the launcher's environment has the group
+	Workers []string     // with which rank 0 forms a group that has a tunnelled ring
+	Listen  string       // a worker's address
 	Store   string
 	Image   digest.Digest
+	Stages  shard.Stages // of a pipeline
 	Prompt  []int32
+	Greedy  []int32 // tokens after the prompt, for ranks of a pipeline that have no logits
+	Drawn   []int32
 	Dir     string // for the results, one file for each rank
 }
 
@@ -49,7 +57,13 @@ func TestMain(m *testing.M) {
 	}
 	var j job
 	err := json.Unmarshal([]byte(text), &j)
-	if err == nil {
+	switch {
+	case err != nil:
+	case j.Listen != "":
+		err = j.work()
+	case len(j.Workers) > 0:
+		err = j.form(context.Background())
+	default:
 		err = j.run(context.Background())
 	}
 	if err != nil {
@@ -72,7 +86,7 @@ func (j job) environ() []string {
 const endFile = "end"
 
 // run joins the group, computes, writes the result, and waits for the end: who leaves a ring earlier may take bytes
-// along that others have not got yet, and mpirun ends the others when one has ended.
+// along that others have not got yet.
 func (j job) run(ctx context.Context) error {
 	if j.Ring != nil {
 		file := filepath.Join(j.Dir, fmt.Sprint("ring ", j.Ring.Rank))
@@ -102,13 +116,14 @@ func (j job) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := compute(ctx, thread, group, st, j.Image, j.Prompt)
+	r, err := compute(ctx, thread, group, st, j)
 	if err != nil {
 		return err
 	}
 	if group.Rank() > 0 {
 		r.Logits = nil // their checksum is enough
 	}
+	r.Space, _ = os.Readlink("/proc/self/ns/net") // empty on other systems than Linux
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -119,11 +134,26 @@ func (j job) run(ctx context.Context) error {
 	}
 	for range 3000 {
 		if _, err := os.Stat(filepath.Join(j.Dir, endFile)); err == nil {
-			return nil
+			return leave(ctx, thread, group, j.Backend)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	return errors.New("nobody ends this rank")
+}
+
+// leave ends the group in good order. MPI cannot begin again, and would end the process that tries.
+func leave(ctx context.Context, t *mlx.Thread, g *mlx.Group, backend string) error {
+	if err := g.Finish(); err != nil || backend != "mpi" {
+		return err
+	}
+	err := t.Do(ctx, func() error {
+		_, err := t.Join(mlx.GroupOptions{Backend: backend})
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "cannot begin again") {
+		return fmt.Errorf("joining a group after its end: %v", err)
+	}
+	return nil
 }
 
 // computed is what a rank computes. All ranks compute the same.
@@ -132,25 +162,31 @@ type computed struct {
 	Sum    string    // SHA-256 of their bits
 	Greedy []int32   // tokens after the prompt
 	Drawn  []int32   // ditto, drawn with a seed
+	Space  string    // network namespace of the process
 }
 
-// compute loads a rank's part of an image and runs it. Without a group it loads all of it.
-func compute(ctx context.Context, t *mlx.Thread, g *mlx.Group, s *store.Store, of digest.Digest, prompt []int32) (
-	c computed, err error) {
-	image, whole := shards.Has(s, of)
+// compute loads a rank's part of an image and runs it. Without a group it loads all of it. In a pipeline rank 0 has the
+// results, and the others none.
+func compute(ctx context.Context, t *mlx.Thread, g *mlx.Group, s *store.Store, j job) (c computed, err error) {
+	image, whole := shards.Has(s, j.Image)
 	if !whole {
-		return c, fmt.Errorf("the store %s lacks blobs of %s", s.Root(), of)
+		return c, fmt.Errorf("the store %s lacks blobs of %s", s.Root(), j.Image)
 	}
 	f := processor.Files{Store: s, Image: image}
-	o := runtime.Options{Float32: true, Draft: runtime.DraftOptions{Off: true}}
+	o := runtime.Options{Float32: true, Draft: runtime.DraftOptions{Off: true}, Stages: j.Stages}
 	m, err := load.OpenRank(ctx, t, g, f, f.Processor, o)
 	if err != nil {
 		return c, err
 	}
 	err = m.Do(ctx, func() error {
+		if j.Stages != nil && g.Rank() > 0 {
+			replay(m, j.Prompt, j.Greedy)
+			replay(m, j.Prompt, j.Drawn)
+			return nil
+		}
 		seed := int64(7)
-		c.Logits, c.Greedy = generate(m, prompt, runtime.Sampling{})
-		_, c.Drawn = generate(m, prompt, runtime.Sampling{Temperature: 0.9, TopP: 0.95, Seed: &seed})
+		c.Logits, c.Greedy = generate(m, j.Prompt, runtime.Sampling{})
+		_, c.Drawn = generate(m, j.Prompt, runtime.Sampling{Temperature: 0.9, TopP: 0.95, Seed: &seed})
 		return nil
 	})
 	sum := sha256.New()
@@ -161,15 +197,20 @@ func compute(ctx context.Context, t *mlx.Thread, g *mlx.Group, s *store.Store, o
 	return c, errors.Join(err, m.Close(nil))
 }
 
+// generated is the number of tokens after the prompt.
+const generated = 10
+
 // generate returns the logits of all tokens of the prompt and the tokens after it.
 func generate(m *load.Model, prompt []int32, s runtime.Sampling) (logits []float32, tokens []int32) {
 	seq := cache.NewSequence(m.Kinds)
 	defer seq.Free()
+	forwards := models.NewRepeater(m.Thread, m.Target)
+	defer forwards.Forget()
 	sampler := sample.New(s, prompt)
 	next := prompt
-	for range 10 {
+	for range generated {
 		m.Thread.Scope(func() {
-			all := m.Target.Head(m.Target.Forward(nn.NewBatch(m.Thread, nn.Part{Seq: seq, Tokens: next, All: true})))
+			all := m.Target.Head(forwards.Forward(nn.Part{Seq: seq, Tokens: next, All: true}))
 			if logits == nil {
 				logits = append(logits, all.Float32s()...)
 			}
@@ -182,4 +223,20 @@ func generate(m *load.Model, prompt []int32, s runtime.Sampling) (logits []float
 		tokens = append(tokens, next[0])
 	}
 	return logits, tokens
+}
+
+// replay runs the forward passes of generate on a rank of a pipeline that has no logits.
+func replay(m *load.Model, prompt, tokens []int32) {
+	seq := cache.NewSequence(m.Kinds)
+	defer seq.Free()
+	forwards := models.NewRepeater(m.Thread, m.Target)
+	defer forwards.Forget()
+	next := prompt
+	for i := range generated {
+		m.Thread.Scope(func() {
+			sent := forwards.Forward(nn.Part{Seq: seq, Tokens: next, All: true})
+			mlx.Eval(append(seq.State(), sent)...)
+		})
+		next = tokens[i : i+1]
+	}
 }
