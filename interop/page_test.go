@@ -49,6 +49,11 @@ func TestPage(t *testing.T) {
 			`document.activeElement.id === 'message' && document.activeElement.value === ''`)
 		b.waitFor("a screen reader is told", `document.querySelector('#said').textContent.length > 20`)
 		b.waitFor("the model is among those in memory", `document.querySelector('#live').innerText.includes('story')`)
+		ranks := eval[string](b, `import('/page/format.js').then(m => m.ranks({
+			ranks: [{host: 'a', weights: 1.2e9}, {host: 'b', weights: 1.1e9}], ring: {sent: 12e3, received: 23e6}}))`)
+		if ranks != "2 ranks: a 1.2 GB, b 1.1 GB; sent 12 kB; received 23 MB" {
+			t.Errorf("a divided model is shown as %q", ranks)
+		}
 	})
 
 	t.Run("again", func(t *testing.T) {

@@ -53,6 +53,14 @@ export function until(time, now) {
 // short removes the default tag from a model's name.
 export const short = (name) => name.replace(/:latest$/, '');
 
+// ranks formats which hosts have how much of a divided model, and what the first one exchanges with its neighbours.
+export function ranks(usage) {
+  if (!(usage?.ranks?.length > 0)) return '';
+  const parts = [`${plural(usage.ranks.length, 'rank')}: ${usage.ranks.map((r) => `${r.host} ${bytes(r.weights)}`).join(', ')}`];
+  if (usage.ring) parts.push(`sent ${bytes(usage.ring.sent)}`, `received ${bytes(usage.ring.received)}`);
+  return parts.join('; ');
+}
+
 // describe formats the statistics of a response, the most important ones first.
 export function describe(stats) {
   const parts = [];

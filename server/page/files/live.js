@@ -3,7 +3,7 @@
 
 import { get, text } from './api.js';
 import { byID, el } from './dom.js';
-import { bytes, count, percent, perSecond, plural, until } from './format.js';
+import { bytes, count, percent, perSecond, plural, ranks, until } from './format.js';
 import { setLoaded } from './models.js';
 import { busy, currentRate, onChange, progress, waitsFor } from './talk.js';
 
@@ -105,6 +105,7 @@ function model(m) {
     el('h4', {}, el('span', {}, m.name), el('span', { class: 'note' }, bytes(m.size))),
     bar(parts, m.size, `${m.name}: ${text}`),
     el('p', { class: 'note' }, text),
+    ranks(u) && el('p', { class: 'note' }, ranks(u)),
     el('p', { class: 'note' }, work || (m.requests > 0 ? `${plural(m.requests, 'request')}` : until(Date.parse(m.expires_at), Date.now()))));
 }
 
