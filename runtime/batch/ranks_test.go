@@ -223,11 +223,23 @@ func TestRankEnds(t *testing.T) {
 	all.wait(t)
 }
 
-// Formats and seeds, with drafts, in batches, give the same texts over ranks as on one.
+// Formats and seeds, with drafts, in batches, give the same texts over ranks as on one. In a long run, ranks that have
+// different layers do so, too.
 func TestRankedFormats(t *testing.T) {
 	one := loadModel(t, "demo")
-	all := &groups{size: 2}
-	l := all.load(t, "demo", runtime.Options{PrefixCache: 1 << 20})()
+	for _, stages := range runtest.Pick([]bool{false}, []bool{false, true}) {
+		all := &groups{size: 2, stages: stages}
+		l := all.load(t, "demo", runtime.Options{PrefixCache: 1 << 20})()
+		rankedFormats(t, one, l)
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		all.wait(t)
+	}
+}
+
+func rankedFormats(t *testing.T, one, l *Engine) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(3, 5))
 	seed := int64(7)
 	formats := []runtime.Format{{}, regex(`[a-z]+( [a-z]+){3}\.`), regex(`(yes|no), [0-9]{1,4}`),
@@ -254,8 +266,4 @@ func TestRankedFormats(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	all.wait(t)
 }
