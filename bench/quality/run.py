@@ -1,4 +1,4 @@
-"""The quality benchmark: run.py INGOT WORKER SMOLLM2.gguf [--models "smollm2 small"] [--parts "peers ingot speed"].
+"""The quality benchmark: run.py INGOT WORKER SMOLLM2.gguf [--models "smollm2 small"] [--parts "llama mlx ingot speed"].
 `make bench-quality` runs it, in the environment of bench-cpu.
 
 Each program quantizes the same weights, reads the same text as the same token ids, and is compared with its own float32 or
@@ -83,7 +83,8 @@ class Model:
     """A model, its files, the rows that are known, and the times that they took."""
 
     def __init__(self, name, args):
-        self.name, self.args, self.part, self.lock = name, args, "model", threading.Lock()
+        self.name, self.args, self.lock = name, args, threading.Lock()
+        self.now = threading.local()  # part: the one that a thread measures
         self.folder = CACHE / name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.store = self.folder / "store"
@@ -124,7 +125,7 @@ class Model:
         begun = time.time()
         found = make()
         with self.lock:
-            self.times[what] = {"part": self.part, "begin": begun, "end": time.time()}
+            self.times[what] = {"part": getattr(self.now, "part", "checkpoint"), "begin": begun, "end": time.time()}
             self.clock.write_text(json.dumps(self.times, indent=1))
         return found
 
@@ -181,11 +182,9 @@ class Model:
     def bits(self, row):
         return 8 * row["bytes"] / self.params
 
-    def measure_peers(self):
-        """Both peers at a time: mlx-lm's methods keep one core busy."""
-        with ThreadPoolExecutor() as pool:
-            for done in [pool.submit(self.measure_llama), pool.submit(self.measure_mlx)]:
-                done.result()
+    def measure(self, part):
+        self.now.part = part
+        getattr(self, f"measure_{part}")()
 
     def measure_llama(self):
         script, py = HERE / "llama.py", sys.executable
@@ -355,16 +354,23 @@ def main():
     parser.add_argument("worker", help="bench/cpu, built")
     parser.add_argument("gguf", help="SmolLM2-135M-Instruct, Q4_1")
     parser.add_argument("--models", default=f"{FIRST} smollm2")
-    parser.add_argument("--parts", default="peers ingot speed")
+    parser.add_argument("--parts", default="llama mlx ingot speed")
     args = parser.parse_args()
     args.ingot, args.worker = os.path.abspath(args.ingot), os.path.abspath(args.worker)
-    models, rows = [], []
-    for name in args.models.split():
-        model = Model(name, args)
-        for model.part in args.parts.split():
-            getattr(model, f"measure_{model.part}")()
-        models.append(model)
-        rows += model.report()
+    parts = args.parts.split()
+    models = [Model(name, args) for name in args.models.split()]
+    with ThreadPoolExecutor(1) as pool:  # mlx-lm's methods keep one core busy for minutes
+        beside = [pool.submit(model.measure, "mlx") for model in models if "mlx" in parts]
+        for model in models:
+            for part in ("llama", "ingot"):
+                if part in parts:
+                    model.measure(part)
+        for done in beside:
+            done.result()
+    for model in models:
+        if "speed" in parts:
+            model.measure("speed")
+    rows = [row for model in models for row in model.report()]
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "quality.json").write_text(json.dumps(rows, indent=1) + "\n")
     (RESULTS / "quality.svg").write_text(plot.svg(rows))

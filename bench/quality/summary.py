@@ -31,16 +31,18 @@ def say(model, what, ours, peer):
 
 
 def times(models, build):
-    """Seconds of each part, and the sum, with those of the peers' build where they are known."""
-    lines = {"build of the peers": float(build.read_text())} if build.exists() else {}
+    """Seconds of each part and of all, which is less than the sum: some parts run beside others."""
+    first = float(build.read_text()) if build.exists() else 0
+    print(f"{'build of the peers':24}{first:6.0f} s")
+    everything = []
     for model, known in models.items():
         parts = collections.defaultdict(list)
         for took in known.values():
             parts[took["part"]].append((took["begin"], took["end"]))
-        lines.update({f"{model}: {part}": covered(spans) for part, spans in parts.items()})
-    lines["all"] = sum(lines.values())
-    for name, seconds in lines.items():
-        print(f"{name:24}{seconds:6.0f} s")
+        for part, spans in parts.items():
+            print(f"{model + ': ' + part:24}{covered(spans):6.0f} s")
+            everything += spans
+    print(f"{'all':24}{first + covered(everything):6.0f} s")
 
 
 def covered(spans):
