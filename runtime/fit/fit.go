@@ -40,8 +40,8 @@ type Use struct {
 const (
 	program   = 50 << 20 // of which 37 MB are the files of the program and the engine
 	perToken  = 100      // bytes that the tokenizer takes for each token of the vocabulary
-	kept      = 32 << 20 // freed buffers that a CPU's engine keeps, as in package mlx
-	holes     = 16 << 20 // between buffers in use, which the C library does not return
+	kept      = 32 << 20 // most of freed buffers that a CPU's engine keeps, as in package mlx
+	holes     = 0.5      // between buffers in use, which the C library does not return, for each kept byte
 	growth    = 256      // positions by which a KV cache grows, as in package cache
 	mostRows  = 2048     // of a step of a prompt, as in package batch
 	rowStep   = 256      // the multiple of these rows
@@ -67,8 +67,15 @@ func Working(m arch.Model, u Use) int64 {
 	if each == 0 {
 		each = 2 * (4*m.Facts().Hidden + 3*widest(m))
 	}
-	rows := int64(rowsOf(ContextOf(m, u), u.Prefill)) * each
-	return u.Constants + rows + min(kept+holes, rows+stateOf(m, u))
+	context := ContextOf(m, u)
+	step := rowsOf(context, u.Prefill)
+	rows := int64(step) * each
+	freed := rows
+	if step < context {
+		freed += stateOf(m, u) // a later step replaces the storage of keys and values by a larger one
+	}
+	freed = min(freed, kept)
+	return u.Constants + rows + freed + int64(holes*float64(freed))
 }
 
 // rowsOf returns the rows of a step of a prompt with the given number of tokens, by the speed of prefill.

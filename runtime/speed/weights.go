@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/runtime/load"
 	"github.com/ingotml/ingot/safetensors"
+	"github.com/x448/float16"
 )
 
 // Tensor is a tensor as it will be stored.
@@ -38,16 +39,24 @@ var ErrType = errors.New("this type is unknown to the engine")
 const window = 192 << 20
 
 // fill is a kind of contents of arrays.
-type fill int
+type fill struct {
+	values values
+	bits   int // of the codes that biases center
+}
+
+type values int
 
 const (
-	codes       fill = iota // random bits
-	exponents               // scales of mxfp4 and mxfp8: powers of two
-	smallFloats             // scales of nvfp4
-	integers                // zeros: indices
-	scales16                // of affine types
+	codes       values = iota // random bits
+	exponents                 // scales of mxfp4 and mxfp8: powers of two
+	smallFloats               // scales of nvfp4
+	integers                  // zeros: indices
+	scales16                  // of affine types
 	scalesHalf
 	scales32
+	biases16 // of affine types
+	biasesHalf
+	biases32
 	plain16 // bfloat16
 	plainHalf
 	plain32
@@ -56,24 +65,33 @@ const (
 
 // fillOf returns the contents of an array of a tensor of type t.
 func fillOf(t quantize.Type, suffix string, d mlx.DType) fill {
-	floats := map[mlx.DType][2]fill{
-		mlx.BFloat16: {plain16, scales16}, mlx.Float16: {plainHalf, scalesHalf}, mlx.Float32: {plain32, scales32},
-		mlx.Float64: {plain64, plain64},
+	floats := map[mlx.DType][3]values{
+		mlx.BFloat16: {plain16, scales16, biases16}, mlx.Float16: {plainHalf, scalesHalf, biasesHalf},
+		mlx.Float32: {plain32, scales32, biases32}, mlx.Float64: {plain64, plain64, plain64},
 	}
 	switch {
 	case d.Float() && t == 0:
-		return floats[d][0]
+		return fill{values: floats[d][0]}
+	case d.Float() && suffix == blob.BiasSuffix:
+		return fill{values: floats[d][2], bits: t.Bits()}
 	case d.Float():
-		return floats[d][1]
+		return fill{values: floats[d][1]}
 	case t != 0 && suffix == "":
-		return codes
+		return fill{values: codes}
 	case t != 0 && t.Mode() == "nvfp4":
-		return smallFloats
+		return fill{values: smallFloats}
 	case t != 0:
-		return exponents
+		return fill{values: exponents}
 	}
-	return integers
+	return fill{values: integers}
 }
+
+// Powers of two, at which random scales and weights begin.
+const scale, weight = 1.0 / (1 << 11), 1.0 / (1 << 6)
+
+// bias makes the mean of weights zero: of random codes times scales whose mean is 1.5 times the constant. Otherwise
+// each product would be the sum of its input times a constant, and routers would choose the same experts for all tokens.
+func (f fill) bias() float32 { return -1.5 * scale * float32(int(1)<<f.bits-1) / 2 }
 
 // pattern returns a function that writes one element.
 func (f fill) pattern(r *rand.Rand) (width int, put func(to []byte)) {
@@ -88,10 +106,9 @@ func (f fill) pattern(r *rand.Rand) (width int, put func(to []byte)) {
 			}
 		}
 	}
-	const scale, weight = 1.0 / (1 << 11), 1.0 / (1 << 6)
-	half := func(x float32) uint64 { return uint64(math.Float32bits(x)>>13) - (127-15)<<10 }
+	half := func(x float32) uint64 { return uint64(float16.Fromfloat32(x)) }
 	wide := func(x float32) uint64 { return uint64(math.Float32bits(x)) }
-	switch f {
+	switch f.values {
 	case codes:
 		return bits(8, 63, 0, true)
 	case exponents:
@@ -104,6 +121,12 @@ func (f fill) pattern(r *rand.Rand) (width int, put func(to []byte)) {
 		return bits(2, 10, half(scale), false)
 	case scales32:
 		return bits(4, 23, wide(scale), false)
+	case biases16:
+		return bits(2, 0, wide(f.bias())>>16, false)
+	case biasesHalf:
+		return bits(2, 0, half(f.bias()), false)
+	case biases32:
+		return bits(4, 0, wide(f.bias()), false)
 	case plain16:
 		return bits(2, 7, wide(weight)>>16, true)
 	case plainHalf:
@@ -196,7 +219,7 @@ func (m *memory) write(path string, size int64) error {
 	}
 	piece := make([]byte, pieceBytes)
 	for of, s := range m.sections {
-		width, put := of.pattern(rand.New(rand.NewPCG(1, uint64(of))))
+		width, put := of.pattern(rand.New(rand.NewPCG(1, uint64(of.values))))
 		for i := 0; i < len(piece); i += width {
 			put(piece[i:])
 		}
