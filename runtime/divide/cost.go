@@ -23,8 +23,7 @@ const (
 	promptRate = 88e9
 	// layerOverhead is the time per layer of a step that is neither in kernels nor between ranks.
 	layerOverhead = 40e-6
-	// ringStep is the time of a step of the ring on one machine, whatever its size; a sum of n ranks takes 2(n-1), a
-	// short one of two ranks one.
+	// ringStep is the time of a step of the ring on one machine, whatever its size.
 	ringStep = 60e-6
 	// messageCost is the time to send and receive a message on one machine, whatever its size.
 	messageCost = 60e-6

@@ -50,19 +50,18 @@ func (l Link) Sum(ranks int, bytes float64) float64 {
 	return steps*ringStep + l.SumOver(ranks, bytes)
 }
 
-// exchanged is the size up to which two ranks exchange arrays instead of adding them in two steps.
-const exchanged = 32 << 10
+// gathered is the size up to which ranks pass on whole arrays instead of parts of sums: kGathered of the bridge.
+const gathered = 16 << 10
 
 // ringSteps returns how many messages of a sum follow one another, and their size.
 func ringSteps(ranks int, bytes float64) (steps, each float64) {
-	if ranks == 2 && bytes <= exchanged {
-		return 1, bytes
+	if ranks == 2 || bytes <= gathered {
+		return float64(ranks - 1), bytes
 	}
 	return float64(2 * (ranks - 1)), bytes / float64(ranks)
 }
 
-// SumOver returns the part of Sum that the link takes: the ring sends a part of the array 2(n-1) times, one after the
-// other.
+// SumOver returns the part of Sum that the link takes.
 func (l Link) SumOver(ranks int, bytes float64) float64 {
 	steps, each := ringSteps(ranks, bytes)
 	return steps * (l.Latency + each/l.Bandwidth)

@@ -114,11 +114,11 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("the model says %.1f %s, measured are %.1f", c[0], what, c[1])
 		}
 	}
-	// A sum in two steps took 105 to 145 us, and a short one takes half of them.
-	if got := FreeLink.Sum(2, exchanged+1); got < 105e-6 || got > 145e-6 {
-		t.Errorf("a sum of 2 ranks on one machine takes %.0f us", 1e6*got)
+	// Two ranks pass an array on once. More ranks pass short arrays on whole, and long ones in parts, twice.
+	if got := FreeLink.Sum(2, 8<<10); got != ringStep || FreeLink.Sum(2, 8<<20) != got {
+		t.Errorf("a sum of 2 ranks takes %.0f us, a step of the ring %.0f", 1e6*got, 1e6*ringStep)
 	}
-	if long, short := FreeLink.Sum(2, exchanged+1), FreeLink.Sum(2, exchanged); short != long/2 {
-		t.Errorf("a short sum takes %.0f us, a long one %.0f", 1e6*short, 1e6*long)
+	if long, short := FreeLink.Sum(4, gathered+1), FreeLink.Sum(4, gathered); short != 3*ringStep || long != 2*short {
+		t.Errorf("a short sum of 4 ranks takes %.0f us, a long one %.0f", 1e6*short, 1e6*long)
 	}
 }

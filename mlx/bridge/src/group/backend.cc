@@ -16,6 +16,7 @@
 #include <string>
 
 #include "group/group.h"
+#include "group/sockets.h"
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/distributed/distributed.h"
@@ -41,25 +42,14 @@ mx::array buffer(int64_t n, mx::Dtype type) {
 // that never ends.
 class Backend : public Transport {
  public:
-  Backend(mx::distributed::Group group, Limit limit, bool ring)
-      : group_(std::move(group)), stream_(mx::new_stream(mx::Device::cpu)), limit_(limit), ring_(ring) {}
+  Backend(mx::distributed::Group group, Limit limit)
+      : group_(std::move(group)), stream_(mx::new_stream(mx::Device::cpu)), limit_(limit) {}
 
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
 
   void all_sum(const float* in, float* out, int64_t n) override {
     auto from = filled(in, n, mx::float32), to = buffer(n, mx::float32);
-    if (ring_ && size() == 2 && from.nbytes() <= kExchanged) {
-      run("all_sum", {from, to}, [&] {
-        impl().send(from, 1 - rank(), stream_);
-        impl().recv(to, 1 - rank(), stream_);
-      });
-      const float* other = to.data<float>();
-      for (int64_t i = 0; i < n; i++) {
-        out[i] = in[i] + other[i];  // in either order the same bits
-      }
-      return;
-    }
     run("all_sum", {from, to}, [&] { impl().all_sum(from, to, stream_); });
     std::memcpy(out, to.data<char>(), to.nbytes());
   }
@@ -82,10 +72,6 @@ class Backend : public Transport {
   }
 
  private:
-  // The ring adds in two rounds, of which each takes as long as a message. Two ranks that exchange their numbers need
-  // one. Longer messages might fill the sockets' buffers while both ranks send.
-  static constexpr size_t kExchanged = 1 << 15;
-
   mx::distributed::detail::GroupImpl& impl() { return *group_.raw_group(); }
 
   static mx::array filled(const void* in, int64_t n, mx::Dtype type) {
@@ -127,7 +113,6 @@ class Backend : public Transport {
   mx::distributed::Group group_;
   mx::Stream stream_;
   Limit limit_;
-  bool ring_;
   std::string broken_;
 };
 
@@ -173,8 +158,16 @@ std::shared_ptr<Transport> join_backend(const std::string& backend, Limit limit)
   if (!mx::distributed::is_available(backend)) {
     throw std::runtime_error("the engine has no backend " + backend + " for groups here");
   }
-  const bool ring = backend == "ring";
-  return std::make_shared<Backend>(ring ? join_ring() : mx::distributed::init(true, backend), limit, ring);
+  if (backend != "ring") {
+    return std::make_shared<Backend>(mx::distributed::init(true, backend), limit);
+  }
+  const auto before = open_sockets();
+  auto group = join_ring();
+  const auto sockets = ring_sockets(before);
+  if (sockets.left < 0 || sockets.right < 0) {
+    return std::make_shared<Backend>(std::move(group), limit);
+  }
+  return ring_transport(std::move(group), sockets, limit);
 }
 
 }  // namespace ingot
