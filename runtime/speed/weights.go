@@ -90,7 +90,7 @@ func fillOf(t quantize.Type, suffix string, d mlx.DType) fill {
 const scale, weight = 1.0 / (1 << 11), 1.0 / (1 << 6)
 
 // bias makes the mean of weights zero: of random codes times scales whose mean is 1.5 times the constant. Otherwise
-// each product would be the sum of its input times a constant, and routers would choose the same experts for all tokens.
+// each product would be the sum of its input times a constant, and routers would choose the same experts each time.
 func (f fill) bias() float32 { return -1.5 * scale * float32(int(1)<<f.bits-1) / 2 }
 
 // pattern returns a function that writes one element.
