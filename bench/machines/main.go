@@ -50,16 +50,17 @@ type measurement struct {
 
 // result compares ranks with one rank on one thread.
 type result struct {
-	Ranks        int     `json:"ranks"`
-	Backend      string  `json:"backend"`
-	Shape        string  `json:"shape"`
-	PrefillRatio float64 `json:"prefill_ratio"` // speed-up
-	DecodeRatio  float64 `json:"decode_ratio"`  // speed-up
-	ThreadsRatio float64 `json:"threads_ratio"` // speed-up in decode of threads of one rank
-	RSSRatio     float64 `json:"rss_ratio"`     // of the largest rank
-	WeightsRatio float64 `json:"weights_ratio"` // bytes of the largest rank's tensors
-	OutsideShare float64 `json:"outside_share"` // of a token's time: neither kernels nor communication
-	BetweenShare float64 `json:"between_share"` // of a token's time: communication, with the wait for other ranks
+	Ranks          int     `json:"ranks"`
+	Backend        string  `json:"backend"`
+	Shape          string  `json:"shape"`
+	PrefillRatio   float64 `json:"prefill_ratio"`         // speed-up
+	DecodeRatio    float64 `json:"decode_ratio"`          // speed-up
+	ThreadsRatio   float64 `json:"threads_ratio"`         // speed-up in decode of threads of one rank
+	ThreadsPrefill float64 `json:"threads_prefill_ratio"` // in prefill
+	RSSRatio       float64 `json:"rss_ratio"`             // of the largest rank
+	WeightsRatio   float64 `json:"weights_ratio"`         // bytes of the largest rank's tensors
+	OutsideShare   float64 `json:"outside_share"`         // of a token's time: neither kernels nor communication
+	BetweenShare   float64 `json:"between_share"`         // of a token's time: communication, with the wait for others
 }
 
 func main() {
@@ -134,7 +135,10 @@ func run(ctx context.Context, o options) error {
 
 // compare compares ranks with one on one thread.
 func (o options) compare(backend string, one, threads measurement, ranks []measurement) result {
-	r := result{Ranks: o.ranks, Backend: backend, Shape: o.shape, ThreadsRatio: one.Decode / threads.Decode}
+	r := result{
+		Ranks: o.ranks, Backend: backend, Shape: o.shape,
+		ThreadsRatio: one.Decode / threads.Decode, ThreadsPrefill: one.Prefill / threads.Prefill,
+	}
 	if r.Shape == "" {
 		r.Shape = o.image
 	}

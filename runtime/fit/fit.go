@@ -70,11 +70,8 @@ func Working(m arch.Model, u Use) int64 {
 	context := ContextOf(m, u)
 	step := rowsOf(context, u.Prefill)
 	rows := int64(step) * each
-	freed := rows
-	if step < context {
-		freed += stateOf(m, u) // a later step replaces the storage of keys and values by a larger one
-	}
-	freed = min(freed, kept)
+	replaced := stateOf(m, u) * int64(context-step) / int64(context) // storage that the last step outgrows
+	freed := min(rows+replaced, kept)
 	return u.Constants + rows + freed + int64(holes*float64(freed))
 }
 
