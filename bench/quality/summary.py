@@ -32,9 +32,10 @@ def say(model, what, ours, peer):
 
 def times(models, build):
     """Seconds of each part and of all, which is less than the sum: some parts run beside others."""
-    first = float(build.read_text()) if build.exists() else 0
-    print(f"{'build of the peers':24}{first:6.0f} s")
-    everything = []
+    first, everything = 0, []
+    if build.exists():
+        first = float(build.read_text())
+        print(f"{'build of the peers':24}{first:6.0f} s")
     for model, known in models.items():
         parts = collections.defaultdict(list)
         for took in known.values():
