@@ -33,9 +33,24 @@ func groupValues(e *mlx.Thread, g *mlx.Group) error {
 		}
 		return nil
 	}
-	sum := g.AllSum(row(2000, func(i int) float32 { return float32(i * (rank + 1)) }))
+	sum := g.AllSum(row(2000, func(i int) float32 { return float32(i * (rank + 1)) }), mlx.Float32)
 	if err := same("sum", sum, func(i int) float32 { return float32(i * size * (size + 1) / 2) }); err != nil {
 		return err
+	}
+	// Many numbers pass in parts. Sums that are rounded are those in float32, rounded.
+	sums := func(i int) float32 { return float32(i%70_000) * float32(size*(size+1)/2) }
+	for _, n := range []int{5000, 600_001} {
+		mine := row(n, func(i int) float32 { return float32(i%70_000) * float32(rank+1) })
+		if err := same("long sum", g.AllSum(mine, mlx.Float32), sums); err != nil {
+			return err
+		}
+		for _, d := range []mlx.DType{mlx.BFloat16, mlx.Float16} {
+			want := mlx.AsType(mlx.AsType(row(n, sums), d), mlx.Float32).Float32s()
+			got := mlx.AsType(g.AllSum(mine, d), mlx.Float32)
+			if err := same(fmt.Sprint("sum in ", d), got, func(i int) float32 { return want[i] }); err != nil {
+				return err
+			}
+		}
 	}
 	for root := range size {
 		all := g.Broadcast(row(5, func(i int) float32 { return float32(i - 10*rank) }), root)
@@ -81,7 +96,7 @@ func groupValues(e *mlx.Thread, g *mlx.Group) error {
 	if rank != 0 {
 		send()
 	}
-	mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, 1))) // nobody leaves before
+	mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, 1), mlx.Float32)) // nobody leaves before
 	return nil
 }
 
@@ -89,7 +104,7 @@ func TestLocalGroup(t *testing.T) {
 	for _, size := range []int{1, 2, 4} {
 		mlxtest.Ranks(t, size, func(e *mlx.Thread, g *mlx.Group) error {
 			if size == 1 {
-				mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, 3)))
+				mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, 3), mlx.Float32))
 				return nil
 			}
 			return groupValues(e, g)
@@ -102,7 +117,7 @@ func TestGroupOnTape(t *testing.T) {
 	mlxtest.Ranks(t, 2, func(e *mlx.Thread, g *mlx.Group) error {
 		in := mlx.FromSlice(e, []int32{1, 2, 3})
 		x := mlx.SiLU(mlx.AsType(mlx.TableRows(mlx.FromSlice(e, []float32{0, 10, 20, 30, 40}, 5, 1), in, 1), mlx.Float32))
-		out := g.AllGather(g.AllSum(x), 1, 1)
+		out := g.AllGather(g.AllSum(x, mlx.Float32), 1, 1)
 		tape := mlx.Record(out, in)
 		if tape == nil {
 			return fmt.Errorf("rank %d: not recorded", g.Rank())
@@ -118,7 +133,9 @@ func TestGroupOnTape(t *testing.T) {
 
 // Whatever goes wrong in a group ends it for all ranks, with an error.
 func TestGroupFailures(t *testing.T) {
-	sum := func(e *mlx.Thread, g *mlx.Group, n int) { mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, n))) }
+	sum := func(e *mlx.Thread, g *mlx.Group, n int) {
+		mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, n), mlx.Float32))
+	}
 	for name, c := range map[string]struct {
 		fn   func(e *mlx.Thread, g *mlx.Group) error
 		want []string
@@ -157,9 +174,13 @@ func TestGroupFailures(t *testing.T) {
 			return nil
 		}, []string{"ranks disagree: rank 0 sends 8 bytes, rank 1 wants 12"}},
 		"bfloat16": {func(e *mlx.Thread, g *mlx.Group) error {
-			g.AllSum(mlx.Zeros(e, mlx.BFloat16, 2))
+			g.AllSum(mlx.Zeros(e, mlx.BFloat16, 2), mlx.BFloat16)
 			return nil
 		}, []string{"adds float32"}},
+		"a sum of integers": {func(e *mlx.Thread, g *mlx.Group) error {
+			g.AllSum(mlx.Zeros(e, mlx.Float32, 2), mlx.Int32)
+			return nil
+		}, []string{"rounds to float32"}},
 		"no such rank": {func(e *mlx.Thread, g *mlx.Group) error {
 			g.Receive(2, mlx.Int32, 1)
 			return nil
@@ -325,9 +346,9 @@ func ringRank(t *testing.T, lonely bool) {
 			os.Exit(0)
 		}
 		begin := time.Now()
-		err = e.Within(func() error { mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, 1000))); return nil })
+		err = e.Within(func() error { mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, 1000), mlx.Float32)); return nil })
 		fmt.Println("FAILED", err != nil, err, time.Since(begin))
-		if again := e.Within(func() error { mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, 1))); return nil }); again == nil {
+		if again := e.Within(func() error { mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, 1), mlx.Float32)); return nil }); again == nil {
 			return fmt.Errorf("an operation of a broken group succeeded")
 		}
 		fmt.Println("after", time.Since(begin))

@@ -2209,10 +2209,11 @@ func Categorical(logits *Array, key *Array, axis int) *Array {
 	return c.one()
 }
 
-func allSum(x *Array, group int) *Array {
+func allSum(x *Array, group int, as DType) *Array {
 	c := threadOf(opAllSum, x).begin(opAllSum)
 	c.array(x)
 	c.int(group)
+	c.dtype(as)
 	return c.one()
 }
 

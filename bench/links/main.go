@@ -88,7 +88,7 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 		for _, bytes := range sizes {
-			want := base.Sums[bytes] + link.SumOver(o.ranks, float64(bytes))
+			want := base.Sums[bytes] + link.SumOver(o.ranks, float64(bytes), float64(bytes))
 			fmt.Printf("| %s | sum of %d KB | %.2f ms | %.2f ms |\n", text, bytes>>10, 1e3*m.Sums[bytes], 1e3*want)
 		}
 		fmt.Printf("| %s | token, parts | %.1f ms | %.1f ms |\n", text, 1e3*m.Tensor, 1e3*(base.Tensor+m.TensorLink))

@@ -69,7 +69,7 @@ func between(e *mlx.Thread, g *mlx.Group, m *measurement) {
 	}
 	m.Sums = map[int]float64{}
 	for _, n := range sizes {
-		m.Sums[n] = timed(func() { mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, n/4))) })
+		m.Sums[n] = timed(func() { mlx.Eval(g.AllSum(mlx.Zeros(e, mlx.Float32, n/4), mlx.Float32)) })
 	}
 	if g.Rank() > 1 {
 		return

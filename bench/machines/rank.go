@@ -42,7 +42,7 @@ func measure(ctx context.Context, o options, report func(measurement) error) err
 		if err := report(m); err != nil || r.Group == nil {
 			return err
 		}
-		mlx.Eval(r.Group.AllSum(mlx.Zeros(r.Thread, mlx.Float32, 1)))
+		mlx.Eval(r.Group.AllSum(mlx.Zeros(r.Thread, mlx.Float32, 1), mlx.Float32))
 		return nil
 	})
 	err = errors.Join(err, model.Close(nil))

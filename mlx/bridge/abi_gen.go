@@ -3,4 +3,4 @@
 package bridge
 
 // ABI identifies the interface between Go and the library; both contain it.
-const ABI = 0xe77a503a
+const ABI = 0x15a4c982

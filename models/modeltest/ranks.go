@@ -89,7 +89,7 @@ func (c *Checkpoint) checkStages(t *testing.T, p precision, stages shard.Stages,
 		} else {
 			logits = c.rankSteps(e, m)
 		}
-		mlx.Eval(ranks.AllSum(mlx.Zeros(e, mlx.Float32, 1))) // nobody leaves before
+		mlx.Eval(ranks.AllSum(mlx.Zeros(e, mlx.Float32, 1), mlx.Float32)) // nobody leaves before
 		return nil
 	})
 	if !slices.Equal(logits, want) {

@@ -108,7 +108,7 @@ func (l *Linear) total(outs []*mlx.Array, d mlx.DType) *mlx.Array {
 	if l.partial {
 		return y
 	}
-	return mlx.AsType(l.ranks.AllSum(y), d)
+	return l.ranks.AllSum(y, d)
 }
 
 // pads reports whether rows are surrounded with zeros.
@@ -153,7 +153,7 @@ type divided struct {
 // meanSquares returns the mean of the squares [..., 1] of all ranks' rows x.
 func (d *divided) meanSquares(x *mlx.Array) *mlx.Array {
 	own := mlx.Sum(mlx.Square(mlx.AsType(x, mlx.Float32)), true, -1)
-	return mlx.MultiplyScalar(d.ranks.AllSum(own), 1/float64(d.part.Of*int64(d.part.Copies)))
+	return mlx.MultiplyScalar(d.ranks.AllSum(own, mlx.Float32), 1/float64(d.part.Of*int64(d.part.Copies)))
 }
 
 // OfAll returns what this rank has of f of the outputs y [T, out] of all ranks, for functions of whole rows. The
@@ -183,7 +183,7 @@ func (e *Embedding) lookUpOwn(tokens *mlx.Array) *mlx.Array {
 	} else {
 		rows = mlx.OwnTableRows(e.weight.Array, tokens, first, e.scale)
 	}
-	return mlx.AsType(e.ranks.AllSum(mlx.AsType(rows, mlx.Float32)), rows.DType())
+	return e.ranks.AllSum(mlx.AsType(rows, mlx.Float32), rows.DType())
 }
 
 // vocabulary is the part of a vocabulary whose logits a rank computes.
@@ -255,7 +255,7 @@ func (o *ownExperts) total(x *mlx.Array, d mlx.DType) *mlx.Array {
 	if o == nil {
 		return x
 	}
-	return mlx.AsType(o.ranks.AllSum(mlx.AsType(x, mlx.Float32)), d)
+	return o.ranks.AllSum(mlx.AsType(x, mlx.Float32), d)
 }
 
 // agreed returns the scores of the first rank, so that all ranks choose the same experts whatever their processors

@@ -78,9 +78,9 @@ func (in Input) estimateTensor(all []work, sums float64) (e Estimate) {
 		prompt = max(prompt, w.elements/promptRate/in.relative(rank))
 	}
 	logits, width := 4*float64(in.facts.Vocab), 4*float64(in.facts.Hidden)
-	e.Between = sums*link.Sum(n, width) + link.Sum(n, logits)/2
+	e.Between = sums*link.Sum(n, width, width/2) + link.Sum(n, logits, logits)/2
 	e.Token = compute + layerOverhead*float64(in.facts.Layers) + e.Between
-	e.Prompt = prompt + sums*link.Sum(n, promptRows*width)/promptRows
+	e.Prompt = prompt + sums*link.Sum(n, promptRows*width, promptRows*width/2)/promptRows
 	e.Bytes = (2*sums*width + logits) * float64(n-1) / float64(n)
 	return e
 }

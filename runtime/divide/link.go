@@ -44,27 +44,34 @@ func ParseLink(text string) (Link, error) {
 // FreeLink is a link that costs nothing.
 var FreeLink = Link{Bandwidth: math.Inf(1)}
 
-// Sum returns the time to add arrays of a size over ranks on the ring.
-func (l Link) Sum(ranks int, bytes float64) float64 {
-	steps, _ := ringSteps(ranks, bytes)
-	return steps*ringStep + l.SumOver(ranks, bytes)
+// Sum returns the time to add arrays of a size over ranks on the ring. rounded is the size of the result.
+func (l Link) Sum(ranks int, bytes, rounded float64) float64 {
+	steps, _ := ringSteps(ranks, bytes, rounded)
+	return steps*ringStep + l.SumOver(ranks, bytes, rounded)
 }
 
-// gathered is the size up to which ranks pass on whole arrays instead of parts of sums: kGathered of the bridge.
-const gathered = 16 << 10
-
-// ringSteps returns how many messages of a sum follow one another, and their size.
-func ringSteps(ranks int, bytes float64) (steps, each float64) {
-	if ranks == 2 || bytes <= gathered {
-		return float64(ranks - 1), bytes
+// gathered returns the size up to which ranks pass on whole arrays instead of parts of sums, as the bridge does (kGathered
+// in ring.cc).
+func gathered(ranks int) float64 {
+	if ranks == 2 {
+		return 128 << 10
 	}
-	return float64(2 * (ranks - 1)), bytes / float64(ranks)
+	return 16 << 10
+}
+
+// ringSteps returns how many messages of a sum follow one another, and the bytes of all of them.
+func ringSteps(ranks int, bytes, rounded float64) (steps, total float64) {
+	others := float64(ranks - 1)
+	if bytes <= gathered(ranks) {
+		return others, others * bytes
+	}
+	return 2 * others, others * (bytes + rounded) / float64(ranks)
 }
 
 // SumOver returns the part of Sum that the link takes.
-func (l Link) SumOver(ranks int, bytes float64) float64 {
-	steps, each := ringSteps(ranks, bytes)
-	return steps * (l.Latency + each/l.Bandwidth)
+func (l Link) SumOver(ranks int, bytes, rounded float64) float64 {
+	steps, total := ringSteps(ranks, bytes, rounded)
+	return steps*l.Latency + total/l.Bandwidth
 }
 
 // Message returns the time of a message from rank to rank.

@@ -3,6 +3,7 @@ package divide
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -114,11 +115,16 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("the model says %.1f %s, measured are %.1f", c[0], what, c[1])
 		}
 	}
-	// Two ranks pass an array on once. More ranks pass short arrays on whole, and long ones in parts, twice.
-	if got := FreeLink.Sum(2, 8<<10); got != ringStep || FreeLink.Sum(2, 8<<20) != got {
-		t.Errorf("a sum of 2 ranks takes %.0f us, a step of the ring %.0f", 1e6*got, 1e6*ringStep)
+	// Ranks pass short arrays on whole, and long ones in parts, twice, the second time rounded.
+	for _, ranks := range []int{2, 4} {
+		n := gathered(ranks)
+		short, long := FreeLink.Sum(ranks, n, n/2), FreeLink.Sum(ranks, n+1, n/2)
+		if short != float64(ranks-1)*ringStep || long != 2*short {
+			t.Errorf("a short sum of %d ranks takes %.0f us, a long one %.0f", ranks, 1e6*short, 1e6*long)
+		}
 	}
-	if long, short := FreeLink.Sum(4, gathered+1), FreeLink.Sum(4, gathered); short != 3*ringStep || long != 2*short {
-		t.Errorf("a short sum of 4 ranks takes %.0f us, a long one %.0f", 1e6*short, 1e6*long)
+	slow := Link{Bandwidth: 1e6}
+	if got := slow.SumOver(2, 4e6, 2e6); math.Abs(got-3) > 1e-9 {
+		t.Errorf("the bytes of a long sum of 2 ranks take %v s, want those of half of it and of half of the rounded one", got)
 	}
 }

@@ -113,7 +113,7 @@ func onOneHost(t *mlx.Thread, g *mlx.Group) bool {
 			own = -1 // goes on, since all ranks take part in each operation
 		}
 	}
-	all := g.AllSum(mlx.FromSlice(t, []float32{min(own, 0)})).Float32s()
+	all := g.AllSum(mlx.FromSlice(t, []float32{min(own, 0)}), mlx.Float32).Float32s()
 	return all[0] == 0
 }
 

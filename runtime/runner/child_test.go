@@ -67,8 +67,13 @@ func playChild(what string) {
 		fmt.Println("a library says something")
 		progress(0.5)
 		progress(1)
-		if what == "on a GPU" {
+		switch what {
+		case "on a GPU":
 			return gpuCounter{}, nil
+		case "of a group":
+			return &ranked{ended: make(chan struct{}), closes: 300 * time.Millisecond}, nil
+		case "of a group, stuck":
+			return &ranked{ended: make(chan struct{}), closes: time.Minute}, nil
 		}
 		return counter{}, nil
 	})
@@ -82,6 +87,23 @@ func playChild(what string) {
 type gpuCounter struct{ counter }
 
 func (gpuCounter) GPU() bool { return true }
+
+// ranked is rank 0 of a group that ends with the first request.
+type ranked struct {
+	ended  chan struct{}
+	closes time.Duration // how long Close takes
+}
+
+func (r *ranked) Close() error           { time.Sleep(r.closes); return nil }
+func (r *ranked) Ended() <-chan struct{} { return r.ended }
+func (r *ranked) Err() error             { return fmt.Errorf("%w: rank 1 is gone", runtime.ErrRanks) }
+
+func (r *ranked) Generate(context.Context, runtime.Request) iter.Seq2[runtime.Event, error] {
+	return func(yield func(runtime.Event, error) bool) {
+		close(r.ended)
+		yield(runtime.Event{}, r.Err())
+	}
+}
 
 // counter generates numbers that start at the prompt's first token.
 type counter struct{}

@@ -176,10 +176,10 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 	if !reported {
 		ready <- r.ended()
 	}
+	close(r.done) // first, so that whoever asks again after an error finds that this child has ended
 	for _, s := range streams {
 		s.End(r.ended())
 	}
-	close(r.done)
 }
 
 // watch kills a child that has shown signs of life and then none for runtime.Silence. It counts intervals, of which a
@@ -242,6 +242,9 @@ func (r *Runner) death(err, garbled error) error {
 	return fmt.Errorf("%w: %s", ErrDied, how)
 }
 
+// endGrace is how long the requests of a child whose group of ranks has ended wait for the end of the child.
+const endGrace = time.Second
+
 func (r *Runner) deliver(m toParent) {
 	r.mu.Lock()
 	s := r.streams[m.ID]
@@ -249,7 +252,8 @@ func (r *Runner) deliver(m toParent) {
 		report <- m
 		delete(r.reports, m.ID)
 	}
-	if m.Ended {
+	groupEnded := m.Error != nil && errors.Is(m.Error.error(), runtime.ErrRanks)
+	if m.Ended && !groupEnded {
 		delete(r.streams, m.ID)
 	}
 	r.mu.Unlock()
@@ -257,6 +261,8 @@ func (r *Runner) deliver(m toParent) {
 	case s == nil: // its caller has stopped reading
 	case m.Event != nil || m.Vector != nil:
 		s.Put(m)
+	case groupEnded: // the child ends, too; whoever asks again after the error gets the next one
+		time.AfterFunc(endGrace, func() { s.End(m.Error.error()) })
 	case m.Error != nil:
 		s.End(m.Error.error())
 	case m.Ended:

@@ -71,6 +71,37 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 	}
 }
 
+// When a request reports that the child's group of ranks has ended, the child has ended, too, so that the pool starts
+// another one for the next request. A child that does not end holds the report up for [endGrace] only.
+func TestGroupEnds(t *testing.T) {
+	for _, c := range []struct {
+		role  string
+		ended bool
+	}{{"of a group", true}, {"of a group, stuck", false}} {
+		t.Run(c.role, func(t *testing.T) {
+			r, err := Start(t.Context(), options(c.role))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(r.kill)
+			_, _, err = collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 1})
+			if !errors.Is(err, runtime.ErrRanks) || !strings.Contains(err.Error(), "rank 1 is gone") {
+				t.Errorf("the request ended with %v", err)
+			}
+			select {
+			case <-r.Done():
+				if !c.ended {
+					t.Error("the child has ended")
+				}
+			default:
+				if c.ended {
+					t.Error("the child runs after its requests have ended")
+				}
+			}
+		})
+	}
+}
+
 // Log-probabilities, formats and stop texts cross the pipe in both directions.
 func TestLogProbs(t *testing.T) {
 	want := []runtime.LogProb{{ID: 5, LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: -2.5}}}}

@@ -48,10 +48,17 @@ class Backend : public Transport {
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
 
-  void all_sum(const float* in, float* out, int64_t n) override {
-    auto from = filled(in, n, mx::float32), to = buffer(n, mx::float32);
-    run("all_sum", {from, to}, [&] { impl().all_sum(from, to, stream_); });
-    std::memcpy(out, to.data<char>(), to.nbytes());
+  void all_sum(const float* in, void* out, cpu::Type type, int64_t n) override {
+    for (int64_t begin = 0; begin < n; begin += kSummed) {
+      const int64_t count = std::min(n - begin, kSummed);
+      if (sums_.empty() || int64_t(sums_[0].size()) != count) {
+        sums_ = {buffer(count, mx::float32), buffer(count, mx::float32)};
+      }
+      auto &from = sums_[0], &to = sums_[1];
+      std::memcpy(from.data<float>(), in + begin, from.nbytes());
+      run("all_sum", sums_, [&] { impl().all_sum(from, to, stream_); });
+      round_sums(to.data<float>(), static_cast<char*>(out) + size_t(begin) * sum_size(type), type, count);
+    }
   }
 
   void all_gather(const char* in, char* out, int64_t bytes) override {
@@ -114,6 +121,7 @@ class Backend : public Transport {
   mx::Stream stream_;
   Limit limit_;
   std::string broken_;
+  std::vector<mx::array> sums_;  // this rank's numbers and all ranks'; sums of one size follow each other
 };
 
 #ifdef __linux__

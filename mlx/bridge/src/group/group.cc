@@ -8,7 +8,9 @@
 
 #include "core/call.h"
 #include "core/checks.h"
+#include "cpu/matmul/matmul.h"
 #include "cpu/node.h"
+#include "cpu/rows/node.h"
 #include "cpu/scratch.h"
 
 namespace ingot {
@@ -58,13 +60,26 @@ void need_other(const Transport& group, int rank) {
 
 }  // namespace
 
-mx::array all_sum(const mx::array& x, int group, mx::StreamOrDevice s) {
+size_t sum_size(cpu::Type type) { return type == cpu::Type::f32 ? sizeof(float) : sizeof(uint16_t); }
+
+void round_sums(const float* sums, void* out, cpu::Type type, int64_t n) {
+  if (type == cpu::Type::f32) {
+    std::memcpy(out, sums, size_t(n) * sizeof(float));
+  } else {
+    cpu::matmul_kernels().narrow(type, sums, out, n);
+  }
+}
+
+mx::array all_sum(const mx::array& x, int group, mx::Dtype as, mx::StreamOrDevice s) {
   need_cpu(s);
   need_float32("all_sum", x);
-  auto body = [by = group_at(group), n = int64_t(x.size())](const cpu::Memory& m) {
-    by->all_sum(m.input<float>(0), m.output<float>(0), n);
+  if (!cpu::has_kernels(as)) {
+    refuse("all_sum rounds to float32, float16 or bfloat16");
+  }
+  auto body = [by = group_at(group), type = cpu::Type(cpu::type_index(as)), n = int64_t(x.size())](const cpu::Memory& m) {
+    by->all_sum(m.input<float>(0), m.out[0], type, n);
   };
-  return cpu::node("all_sum", {x}, {x.shape()}, {x.dtype()}, s, std::move(body))[0];
+  return cpu::node("all_sum", {x}, {x.shape()}, {as}, s, std::move(body))[0];
 }
 
 mx::array broadcast_from(const mx::array& x, int group, int root, mx::StreamOrDevice s) {
@@ -81,7 +96,7 @@ mx::array broadcast_from(const mx::array& x, int group, int root, mx::StreamOrDe
       std::fill(zeros, zeros + n, 0.0f);
       in = zeros;
     }
-    by->all_sum(in, m.output<float>(0), n);
+    by->all_sum(in, m.out[0], cpu::Type::f32, n);
   };
   return cpu::node("broadcast", {x}, {x.shape()}, {x.dtype()}, s, std::move(body))[0];
 }

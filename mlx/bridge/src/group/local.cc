@@ -160,15 +160,21 @@ class Local : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return room_->size; }
 
-  void all_sum(const float* in, float* out, int64_t n) override {
+  void all_sum(const float* in, void* out, cpu::Type type, int64_t n) override {
     const int64_t bytes = n * int64_t(sizeof(float));
+    sums_.resize(size_t(std::min(n, kSummed)));
     room_->meet(rank_, limit_, {"all_sum", bytes, reinterpret_cast<const char*>(in)}, [&](const auto& offers) {
-      std::memcpy(out, offers[0].in, size_t(bytes));
-      for (size_t r = 1; r < offers.size(); r++) {
-        auto* more = reinterpret_cast<const float*>(offers[r].in);
-        for (int64_t i = 0; i < n; i++) {
-          out[i] += more[i];
+      for (int64_t begin = 0; begin < n; begin += kSummed) {
+        const int64_t count = std::min(n - begin, kSummed);
+        const auto of = [&](size_t r) { return reinterpret_cast<const float*>(offers[r].in) + begin; };
+        std::copy_n(of(0), count, sums_.data());
+        for (size_t r = 1; r < offers.size(); r++) {
+          const float* more = of(r);
+          for (int64_t i = 0; i < count; i++) {
+            sums_[size_t(i)] += more[i];
+          }
         }
+        round_sums(sums_.data(), static_cast<char*>(out) + size_t(begin) * sum_size(type), type, count);
       }
     });
   }
@@ -189,6 +195,7 @@ class Local : public Transport {
   std::shared_ptr<Room> room_;
   int rank_;
   Limit limit_;
+  std::vector<float> sums_;
 };
 
 }  // namespace

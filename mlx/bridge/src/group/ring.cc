@@ -22,7 +22,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kPiece = 1 << 18;  // bytes of one call: both directions take turns, and sums stay in the cache
 constexpr auto kSpin = std::chrono::microseconds(50);  // before the thread sleeps, which costs about as much
-constexpr int64_t kGathered = 1 << 14;  // bytes up to which a sum gathers all numbers, in half as many steps
+// Bytes up to which a sum gathers all numbers, in half as many steps: of two ranks, and of more.
+constexpr int64_t kGatheredByTwo = 1 << 17, kGathered = 1 << 14;
 
 #ifdef MSG_NOSIGNAL
 constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
@@ -57,17 +58,15 @@ class Ring : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  void all_sum(const float* in, float* out, int64_t n) override {
+  void all_sum(const float* in, void* out, cpu::Type type, int64_t n) override {
     run("all_sum", [&] {
-      const int64_t bytes = n * int64_t(sizeof(float));
-      if (size_ == 2) {
-        int64_t added = 0;
-        pass(in, bytes, out, bytes, [&](size_t got) { added = add(in, out, added, got); });  // commutative
-      } else if (bytes <= kGathered) {
-        sum_gathered(in, out, n);
-      } else {
-        sum_parts(in, out, n);
+      if (n * int64_t(sizeof(float)) > (size_ == 2 ? kGatheredByTwo : kGathered)) {
+        sum_parts(in, static_cast<char*>(out), type, n);
+        return;
       }
+      sums_.resize(size_t(n));
+      sum_gathered(in, n);
+      round_sums(sums_.data(), out, type, n);
     });
   }
 
@@ -105,7 +104,7 @@ class Ring : public Transport {
     }
   }
 
-  // Adds the numbers of which `bytes` bytes have arrived in out, from the given one on. Returns the number after them.
+  // Adds to the numbers of which `bytes` bytes have arrived in out, from the given one on. Returns the number after them.
   static int64_t add(const float* in, float* out, int64_t from, size_t bytes) {
     const int64_t end = int64_t(bytes / sizeof(float));
     for (int64_t i = from; i < end; i++) {
@@ -121,32 +120,37 @@ class Ring : public Transport {
     }
   }
 
-  // Adds the numbers of all ranks in the order of ranks.
-  void sum_gathered(const float* in, float* out, int64_t n) {
+  // Adds the numbers of all ranks in the order of ranks, into sums_.
+  void sum_gathered(const float* in, int64_t n) {
     room_.resize(size_t(n * size_));
     gather(reinterpret_cast<const char*>(in), reinterpret_cast<char*>(room_.data()), n * int64_t(sizeof(float)));
-    std::copy_n(room_.data(), n, out);
+    std::copy_n(room_.data(), n, sums_.data());
     for (int of = 1; of < size_; of++) {
-      add(room_.data() + of * n, out, 0, size_t(n) * sizeof(float));
+      add(room_.data() + of * n, sums_.data(), 0, size_t(n) * sizeof(float));
     }
   }
 
-  // Each rank adds up one part of the array, which goes around the ring once, and the sums go around once more.
-  void sum_parts(const float* in, float* out, int64_t n) {
-    std::copy_n(in, n, out);
+  // Each rank adds up one part of the array, which goes around the ring once. The rounded sums go around once more.
+  void sum_parts(const float* in, char* out, cpu::Type type, int64_t n) {
     const int64_t most = (n + size_ - 1) / size_;
+    sums_.resize(size_t(most));
     room_.resize(size_t(most));
     const auto first = [&](int part) { return std::min(part * most, n); };
-    const auto bytes = [&](int part) { return (first(part + 1) - first(part)) * int64_t(sizeof(float)); };
+    const auto count = [&](int part) { return first(part + 1) - first(part); };
+    const float* mine = in + first(rank_);  // what goes to the next rank
     for (int step = 0; step < size_ - 1; step++) {
       const int to = block(-step), from = block(-step - 1);
+      float* sums = (step % 2 == 0 ? sums_ : room_).data();
       int64_t added = 0;
-      pass(out + first(to), bytes(to), room_.data(), bytes(from),
-           [&](size_t got) { added = add(room_.data(), out + first(from), added, got); });
+      pass(mine, count(to) * int64_t(sizeof(float)), sums, count(from) * int64_t(sizeof(float)),
+           [&](size_t got) { added = add(in + first(from), sums, added, got); });
+      mine = sums;
     }
+    const auto size = int64_t(sum_size(type));
+    round_sums(mine, out + first(block(1)) * size, type, count(block(1)));
     for (int step = 0; step < size_ - 1; step++) {
       const int to = block(1 - step), from = block(-step);
-      pass(out + first(to), bytes(to), out + first(from), bytes(from), [](size_t) {});
+      pass(out + first(to) * size, count(to) * size, out + first(from) * size, count(from) * size, [](size_t) {});
     }
   }
 
@@ -236,7 +240,7 @@ class Ring : public Transport {
   RingSockets sockets_;
   Limit limit_;
   std::string what_, broken_;
-  std::vector<float> room_;  // for other ranks' numbers
+  std::vector<float> sums_, room_;  // room_ is for other ranks' numbers
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xe77a503a;
+const uint32_t abi = 0x15a4c982;
 
 const Operation operations[] = {
     {"Abs",
@@ -1584,8 +1584,9 @@ const Operation operations[] = {
      [](Call& call) {
        auto x = call.array();
        auto group = call.integer();
+       auto as = call.dtype();
        auto s = call.s;
-       call.result(all_sum(x, group, s));
+       call.result(all_sum(x, group, as, s));
      }},
     {"broadcastFrom",
      [](Call& call) {

@@ -61,7 +61,8 @@ mx::array one_plus(const mx::array& weight, Where s) {
   return mx::add(mx::astype(weight, mx::float32, s), mx::array(1.0f), s);
 }
 
-// Returns a norm of rows that MLX computes. MLX's CUDA kernels divide by the number of rows, so none is zeros.
+// Returns norm, the result of one of MLX's norms, or zeros of its shape without computing it if it has no rows: MLX's
+// CUDA kernels divide by the number of rows.
 mx::array of_rows(mx::array norm, Where s) {
   return norm.size() == 0 ? mx::zeros(norm.shape(), norm.dtype(), s) : norm;
 }
