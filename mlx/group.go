@@ -90,8 +90,8 @@ func (g *Group) Finish() error {
 // Close leaves the group. Ranks that wait for this one fail.
 func (g *Group) Close() { cGroupLeave(int32(g.index)) }
 
-// AllSum returns the sum of the ranks' arrays, which are float32 of one shape, rounded to the type d: Float32, Float16 or
-// BFloat16. All ranks get equal bits.
+// AllSum returns the sum of the ranks' arrays, which are float32 of one shape, rounded to the type d: Float32, Float16
+// or BFloat16. All ranks get equal bits.
 func (g *Group) AllSum(x *Array, d DType) *Array { return allSum(x, g.index, d) }
 
 // Broadcast returns the float32 array of the rank root on all ranks. The others' arrays give the shape.

@@ -50,8 +50,8 @@ func (l Link) Sum(ranks int, bytes, rounded float64) float64 {
 	return steps*ringStep + l.SumOver(ranks, bytes, rounded)
 }
 
-// gathered returns the size up to which ranks pass on whole arrays instead of parts of sums, as the bridge does (kGathered
-// in ring.cc).
+// gathered returns the size up to which ranks pass on whole arrays instead of parts of sums, as the bridge does
+// (kGathered in ring.cc).
 func gathered(ranks int) float64 {
 	if ranks == 2 {
 		return 128 << 10

@@ -76,7 +76,8 @@ mx::array all_sum(const mx::array& x, int group, mx::Dtype as, mx::StreamOrDevic
   if (!cpu::has_kernels(as)) {
     refuse("all_sum rounds to float32, float16 or bfloat16");
   }
-  auto body = [by = group_at(group), type = cpu::Type(cpu::type_index(as)), n = int64_t(x.size())](const cpu::Memory& m) {
+  const auto type = cpu::Type(cpu::type_index(as));
+  auto body = [by = group_at(group), type, n = int64_t(x.size())](const cpu::Memory& m) {
     by->all_sum(m.input<float>(0), m.out[0], type, n);
   };
   return cpu::node("all_sum", {x}, {x.shape()}, {as}, s, std::move(body))[0];

@@ -104,7 +104,8 @@ class Ring : public Transport {
     }
   }
 
-  // Adds to the numbers of which `bytes` bytes have arrived in out, from the given one on. Returns the number after them.
+  // Adds in to the numbers of which `bytes` bytes have arrived in out, from the given one on. Returns the number after
+  // them.
   static int64_t add(const float* in, float* out, int64_t from, size_t bytes) {
     const int64_t end = int64_t(bytes / sizeof(float));
     for (int64_t i = from; i < end; i++) {
