@@ -6,7 +6,7 @@ The shapes are three of bench-cpu, with its images, which are made if there are 
     size      bytes of the tensors, against the sum over the blobs in the store
     memory    of a prompt of 2000 tokens, against the largest resident set of `ingot run`
     decode    tokens per second, against bench-cpu's: 64 tokens after the first
-    deep      the same after the context, against 32 tokens after 2048
+    deep      the same after the context, against 256 tokens after 2048, in which the state is moved to larger storage once
     prefill   of 512 tokens, against bench-cpu's
 
 Predictions and measurements take turns, since the speed of a virtual machine drifts, and medians count. Writes
@@ -93,18 +93,16 @@ def shape(name, args, store, image):
     worker = run.Worker("ingot", [args.worker, "-store", store, "-image", image])
     commands = {
         "decode": {"op": "decode", "depth": 0, "tokens": 64}, "prefill": {"op": "prefill", "tokens": 512},
-        "deep": {"op": "decode", "depth": CONTEXT, "tokens": 32},
+        "deep": {"op": "decode", "depth": CONTEXT, "tokens": 256},
     }
     predicted, measured, shares = {key: [] for key in commands}, {key: [] for key in commands}, []
     worker.ask({"op": "prefill", "tokens": 256})  # warms up
-    for n in range(args.rounds):
+    for _ in range(args.rounds):
         now = predict(args.ingot, store, image)
         row["size_predicted"], row["memory_predicted"] = now["bytes"], now["total_memory"]
         for key, of in (("decode", "decode"), ("deep", "decode_at_context"), ("prefill", "prefill")):
             predicted[key].append(now["speed"][of])
         for key, command in commands.items():
-            if key == "deep" and n > 0:
-                continue  # its prefill takes longest
             with machine.Others(worker.process.pid) as others:
                 answer = worker.ask(command)
             measured[key].append(answer["tokens"] / answer["seconds"])
