@@ -34,7 +34,7 @@ class Transport {
 using Limit = std::chrono::milliseconds;
 
 // The numbers that are added up at a time where a sum passes through a buffer, which then stays in the cache.
-constexpr int64_t kSummed = 1 << 18;
+constexpr int64_t kSummed = 1 << 16;
 
 // Returns the bytes of a sum in a type.
 size_t sum_size(cpu::Type type);
