@@ -1,8 +1,12 @@
 package cache
 
-import "github.com/ingotml/ingot/mlx"
+import (
+	"math/bits"
 
-// step is the number of positions by which storage grows.
+	"github.com/ingotml/ingot/mlx"
+)
+
+// step is the least number of positions by which storage grows.
 const step = 256
 
 // stored is keys and values that are written in place: a step makes a new version of the arrays over the same memory
@@ -126,5 +130,9 @@ func (c *stored) free() {
 	*c = stored{bits: c.bits, exact: c.exact}
 }
 
-// ceil rounds n up to a multiple of step.
-func ceil(n int) int { return (n + step - 1) / step * step }
+// ceil returns the positions of storage for n: a multiple of step, or of a sixteenth of the power of two below n if
+// that is more. Storage is copied when it grows, so the steps of a long context are long.
+func ceil(n int) int {
+	by := max(step, 1<<bits.Len(uint(max(n-1, 0)))>>5)
+	return (n + by - 1) / by * by
+}

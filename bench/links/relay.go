@@ -79,7 +79,7 @@ func carry(from, to net.Conn, link divide.Link) {
 		}
 	}()
 	for p := range pieces {
-		time.Sleep(time.Until(p.at))
+		sleepUntil(p.at)
 		if _, err := to.Write(p.b); err != nil {
 			_, _ = io.Copy(io.Discard, from)
 			return
