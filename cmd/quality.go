@@ -112,8 +112,8 @@ func (q *qualityCheck) accept() func(context.Context, convert.Candidate) error {
 		}
 		r := quality.Summarize(rows)
 		if q.report = &r; !(r.MeanKL.Value <= q.maxKL) {
-			return fmt.Errorf("%w: its mean KL divergence from the source is %.3g nats over %d tokens, "+
-				"which exceeds --max-kl %.3g; nothing was stored: use a type with more bits",
+			return fmt.Errorf("%w: its mean KL divergence from the source is %.5g nats over %d tokens, "+
+				"which exceeds --max-kl %.5g; nothing was stored: use a type with more bits",
 				convert.ErrRefused, r.MeanKL.Value, r.Tokens, q.maxKL)
 		}
 		q.a.note("mean KL divergence from the source: %.3g nats over %d tokens (limit %.3g)",
