@@ -24,6 +24,19 @@ func (t Table) LayerOf(name string, layers int) int {
 	return -1
 }
 
+// SplitLayer returns the name of a tensor with "*" in place of its first number, which is that of its layer, and the
+// number; -1 if there is none. Tensors of a kind in different layers have the same pattern.
+func SplitLayer(name string) (pattern string, layer int) {
+	words := strings.Split(name, ".")
+	for i, w := range words {
+		if n, err := strconv.Atoi(w); err == nil && n >= 0 {
+			words[i] = "*"
+			return strings.Join(words, "."), n
+		}
+	}
+	return name, -1
+}
+
 // Linked is implemented by model types whose layers use more of earlier layers than the rows that these return.
 type Linked interface {
 	// Link returns the first layer that must be on the rank of layer i, at most i, if ranks have different layers.

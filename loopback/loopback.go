@@ -50,13 +50,8 @@ func Reserve() (*Port, error) {
 // Addr returns the port's address.
 func (p *Port) Addr() string { return Addr(p.Number) }
 
-// Close ends the reservation. It does not affect a listener. A port that is nil has nothing to end.
-func (p *Port) Close() error {
-	if p == nil {
-		return nil
-	}
-	return p.holder.Close()
-}
+// Close ends the reservation. It does not affect a listener.
+func (p *Port) Close() error { return p.holder.Close() }
 
 // Ports are reserved ports that differ.
 type Ports []*Port

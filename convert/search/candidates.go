@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
@@ -119,13 +119,13 @@ const probes = 32
 func (s *searcher) divide() {
 	kinds, layers := map[string]bool{}, 0
 	for _, c := range s.tensors {
-		kind, layer := kindOf(c.plain.Name)
+		kind, layer := arch.SplitLayer(c.plain.Name)
 		kinds[kind], layers = true, max(layers, layer+1)
 	}
 	bands := min(max(probes/len(kinds), 1), 6)
 	index := map[string]int{}
 	for i, c := range s.tensors {
-		name, layer := kindOf(c.plain.Name)
+		name, layer := arch.SplitLayer(c.plain.Name)
 		if layer >= 0 {
 			name = fmt.Sprintf("%s, part %d of %d", name, layer*bands/layers+1, bands)
 		}
@@ -138,19 +138,6 @@ func (s *searcher) divide() {
 		c.group = g
 		s.groups[g].tensors = append(s.groups[g].tensors, i)
 	}
-}
-
-// kindOf splits a tensor's name into its kind and its layer, -1 if it is in none.
-func kindOf(name string) (kind string, layer int) {
-	parts := strings.Split(name, ".")
-	for i, p := range parts {
-		n := 0
-		if _, err := fmt.Sscanf(p, "%d", &n); err == nil && fmt.Sprint(n) == p {
-			parts[i] = "*"
-			return strings.Join(parts, "."), n
-		}
-	}
-	return name, -1
 }
 
 // choice is the index of an option for each tensor.

@@ -130,19 +130,3 @@ func TestTime(t *testing.T) {
 		t.Error("a limit below the smallest choice is met")
 	}
 }
-
-func TestKind(t *testing.T) {
-	for name, want := range map[string]struct {
-		kind  string
-		layer int
-	}{
-		"model.layers.12.mlp.up_proj.weight": {"model.layers.*.mlp.up_proj.weight", 12},
-		"h.0.attn.c_attn.weight":             {"h.*.attn.c_attn.weight", 0},
-		"lm_head.weight":                     {"lm_head.weight", -1},
-		"model.layers.x2.weight":             {"model.layers.x2.weight", -1},
-	} {
-		if kind, layer := kindOf(name); kind != want.kind || layer != want.layer {
-			t.Errorf("%s: %s, %d", name, kind, layer)
-		}
-	}
-}

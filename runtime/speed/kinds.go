@@ -3,7 +3,6 @@ package speed
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
@@ -26,7 +25,7 @@ func kindsOf(m arch.Model, tensors []Tensor, layers int) (kinds []kind, last int
 	of := make([][]string, layers)
 	bytes := make([]int64, layers)
 	for _, t := range tensors {
-		i, pattern := layerOf(t.Name)
+		pattern, i := arch.SplitLayer(t.Name)
 		if part := table.PartOf(t.Name); i < 0 || i >= layers || part != "" && part != "text" {
 			continue // such as a picture encoder's
 		}
@@ -57,16 +56,4 @@ func kindsOf(m arch.Model, tensors []Tensor, layers int) (kinds []kind, last int
 		last = k
 	}
 	return kinds, last, active
-}
-
-// layerOf returns the number of the layer that a tensor belongs to, -1 if none, and its name without the number.
-func layerOf(name string) (layer int, pattern string) {
-	words := strings.Split(name, ".")
-	for i, w := range words {
-		if n, err := strconv.Atoi(w); err == nil && n >= 0 {
-			words[i] = "*"
-			return n, strings.Join(words, ".")
-		}
-	}
-	return -1, name
 }
