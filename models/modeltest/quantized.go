@@ -23,10 +23,12 @@ type Limits struct {
 	Stored float64 // computing in the type of the stored weights; default 0.01
 	KV8    float64 // 8-bit keys and values; default 0.005
 	KV4    float64 // 4-bit keys and values; default 0.3
-	Ranks  float64 // of a logit of several ranks, in standard deviations of the logits of one; default 1e-5
+	// Ranks is of a logit of several ranks, in standard deviations of the logits of one; default 1e-5. Models that amplify
+	// the rounding of float32 have more: one rank's logits of them are as far from the reference's.
+	Ranks float64
 
 	// Full are the variants that take all paths in the short form, the names of their checkpoints after the prefix; see
-	// [Every].
+	// [Every]. Ranks divide them, too; by default only the first variant.
 	Full []string
 	// Unrepeated models have graphs that depend on positions, so that forward passes are not replayed from a tape.
 	Unrepeated bool

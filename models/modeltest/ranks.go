@@ -164,8 +164,8 @@ func (c *Checkpoint) eachStep(e *mlx.Thread, m models.Model, do func(out *mlx.Ar
 	}
 }
 
-// EveryRanks checks the checkpoints of a model type with 2 and 4 ranks: the first one, in the long form all. A type
-// that does not divide must say so. With stages, ranks have different layers.
+// EveryRanks checks the checkpoints of a model type with 2 and 4 ranks: the first one or those of limits.Full, in the
+// long form all. A type that does not divide must say so. With stages, ranks have different layers.
 func EveryRanks(t *testing.T, limits Limits, modelType string, stages bool) {
 	t.Helper()
 	entries, err := os.ReadDir(Dir(""))
@@ -174,7 +174,9 @@ func EveryRanks(t *testing.T, limits Limits, modelType string, stages bool) {
 	}
 	first := true
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), modelType+"-") || !first && !runtest.Long() {
+		variant, ok := strings.CutPrefix(e.Name(), modelType+"-")
+		chosen := runtest.Long() || len(limits.Full) == 0 && first || slices.Contains(limits.Full, variant)
+		if !ok || !chosen {
 			continue
 		}
 		first = false

@@ -90,14 +90,20 @@ func (e *Experts) applyScaled(x, scores *mlx.Array, k int, s Shared) *mlx.Array 
 	for i := range of {
 		of[i], ones[i] = uint32(i/k), 1
 	}
-	weights := mlx.AsType(mlx.Sigmoid(mlx.AsType(best[0], mlx.Float32)), x.DType())
+	d := x.DType()
+	weights := mlx.AsType(mlx.Sigmoid(mlx.AsType(best[0], mlx.Float32)), d)
 	one := mlx.FromSlice(t, ones, rows*k, 1)
 	if k == 1 {
 		return e.Apply(mlx.Multiply(x, weights), one, best[1], s)
 	}
-	scaled := mlx.Multiply(mlx.Take(x, mlx.FromSlice(t, of), 0), mlx.Reshape(weights, rows*k, 1))
-	y := e.Apply(scaled, one, mlx.Reshape(best[1], rows*k, 1), Shared{})
-	return mlx.CombineRows(mlx.Reshape(y, rows, k, -1), mlx.Reshape(one, rows, k), nil, nil, s.X, s.Gate)
+	// Ranks add up their shares of s together with those of the experts. Rows of experts of other ranks are zeros.
+	each := func(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
+		scaled := mlx.Multiply(mlx.Take(x, mlx.FromSlice(t, of), 0), mlx.Reshape(mlx.AsType(weights, x.DType()), rows*k, 1))
+		scaled = mlx.AsType(mlx.AsType(scaled, d), x.DType()) // rounded as on one rank
+		y := e.apply(scaled, one, mlx.Reshape(chosen, rows*k, 1), Shared{})
+		return mlx.CombineRows(mlx.Reshape(y, rows, k, -1), mlx.Reshape(one, rows, k), nil, nil, s.X, s.Gate)
+	}
+	return e.own.apply(x, mlx.AsType(weights, mlx.Float32), best[1], s, each)
 }
 
 // picks returns, for choices [T, k] of rows x, the indices [T, k] of their rows and of the choices themselves.
