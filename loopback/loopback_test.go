@@ -53,9 +53,6 @@ func TestReserve(t *testing.T) {
 		c.Close()
 	}
 	l.Close()
-	if err := (*Port)(nil).Close(); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestReserveAll(t *testing.T) {
