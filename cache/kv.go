@@ -9,7 +9,7 @@ import (
 // KV keeps the keys and values of all positions. The zero value is empty.
 //
 // It can rewind to any position and restores a snapshot if it has the positions before it. Storage grows by 256
-// positions, and by a thirty-second to a sixteenth of them beyond 8192.
+// positions, beyond 8192 by 1/32 to 1/16 of its size.
 type KV struct {
 	stored
 	tails []tail // restored but not yet joined to the storage, in order, so that a path of many snapshots is copied once

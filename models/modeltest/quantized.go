@@ -24,7 +24,7 @@ type Limits struct {
 	KV8    float64 // 8-bit keys and values; default 0.005
 	KV4    float64 // 4-bit keys and values; default 0.3
 	// Ranks is of a logit of several ranks, in standard deviations of the logits of one; default 1e-5. Models that amplify
-	// the rounding of float32 have more: one rank's logits of them are as far from the reference's.
+	// float32 rounding need more: even on one rank, their logits differ from the reference's by about as much.
 	Ranks float64
 
 	// Full are the variants that take all paths in the short form, the names of their checkpoints after the prefix; see

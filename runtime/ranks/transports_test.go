@@ -98,8 +98,8 @@ func own(t *testing.T, j job) job {
 	return j
 }
 
-// ranksLimits are of models for which the usual limit is too small: their recurrent state accumulates the rounding of
-// sums. One rank's logits of this one are 1.5e-5 standard deviations from those of transformers.
+// ranksLimits are the limits of models whose recurrent state accumulates float32 rounding. Even on one rank, the logits
+// of this one differ from those of transformers by 1.5e-5 standard deviations.
 var ranksLimits = map[string]float64{"qwen3_5-default": 3e-5}
 
 // check waits for the results of all ranks and compares them with one rank's. Logits may differ by limit standard

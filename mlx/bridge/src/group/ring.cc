@@ -64,7 +64,6 @@ class Ring : public Transport {
         sum_parts(in, static_cast<char*>(out), type, n);
         return;
       }
-      sums_.resize(size_t(n));
       sum_gathered(in, n);
       round_sums(sums_.data(), out, type, n);
     });
@@ -104,8 +103,14 @@ class Ring : public Transport {
     }
   }
 
-  // Adds in to the numbers of which `bytes` bytes have arrived in out, from the given one on. Returns the number after
-  // them.
+  // Makes room for n numbers. It does not shrink, so that long and short sums in turns do not fill it with zeros again.
+  static void grow(std::vector<float>& numbers, int64_t n) {
+    if (int64_t(numbers.size()) < n) {
+      numbers.resize(size_t(n));
+    }
+  }
+
+  // Adds in to out, from the number `from` to the end of the `bytes` bytes of out that have arrived. Returns that end.
   static int64_t add(const float* in, float* out, int64_t from, size_t bytes) {
     const int64_t end = int64_t(bytes / sizeof(float));
     for (int64_t i = from; i < end; i++) {
@@ -123,7 +128,8 @@ class Ring : public Transport {
 
   // Adds the numbers of all ranks in the order of ranks, into sums_.
   void sum_gathered(const float* in, int64_t n) {
-    room_.resize(size_t(n * size_));
+    grow(sums_, n);
+    grow(room_, n * size_);
     gather(reinterpret_cast<const char*>(in), reinterpret_cast<char*>(room_.data()), n * int64_t(sizeof(float)));
     std::copy_n(room_.data(), n, sums_.data());
     for (int of = 1; of < size_; of++) {
@@ -131,11 +137,11 @@ class Ring : public Transport {
     }
   }
 
-  // Each rank adds up one part of the array, which goes around the ring once. The rounded sums go around once more.
+  // Reduce-scatter in float32, then all-gather of the rounded sums.
   void sum_parts(const float* in, char* out, cpu::Type type, int64_t n) {
     const int64_t most = (n + size_ - 1) / size_;
-    sums_.resize(size_t(most));
-    room_.resize(size_t(most));
+    grow(sums_, most);
+    grow(room_, most);
     const auto first = [&](int part) { return std::min(part * most, n); };
     const auto count = [&](int part) { return first(part + 1) - first(part); };
     const float* mine = in + first(rank_);  // what goes to the next rank
