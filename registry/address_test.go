@@ -158,7 +158,8 @@ func TestResolvedAddresses(t *testing.T) {
 			names.Store("registry.example:80", tt.registry.Host())
 			names.Store("inner.example:80", inner.Host())
 			names.Store("cdn.example:80", cdn.Host())
-			tt.registry.Rules, cdn.Rules = nil, nil
+			tt.registry.Reset()
+			cdn.Reset()
 			tt.registry.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
 				if x.R.Host == "registry.example" && x.R.URL.RawQuery == "" {
 					tt.blobs(x)

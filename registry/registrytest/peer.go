@@ -30,7 +30,7 @@ type Peer struct {
 
 	Mu       sync.Mutex
 	Allow    func(x *Exchange) bool // returns false after it has responded itself; may be nil
-	Rules    []*rule
+	rules    []*rule
 	Repos    map[string]*peerRepo
 	Uploads  map[string]*peerUpload
 	sessions int // number of sessions opened
@@ -133,11 +133,18 @@ func (p *Peer) On(method string, about Route, do Action) *rule {
 	r := &rule{method: method, route: about, do: do, left: -1}
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	p.Rules = append([]*rule{r}, p.Rules...)
+	p.rules = append([]*rule{r}, p.rules...)
 	return r
 }
 
-// Once is on for a single request.
+// Reset removes all rules. Requests of an abandoned exchange may still be arriving.
+func (p *Peer) Reset() {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.rules = nil
+}
+
+// Once is On for a single request.
 func (p *Peer) Once(method string, about Route, do Action) *rule {
 	return p.On(method, about, do).Times(1)
 }
@@ -356,7 +363,7 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Mu.Lock()
 	p.requests = append(p.requests, fmt.Sprintf("%s %s %s", r.Method, x.Route, r.URL))
 	var do Action
-	for _, rule := range p.Rules {
+	for _, rule := range p.rules {
 		if rule.left == 0 || rule.method != "" && rule.method != r.Method ||
 			rule.route != AnyRoute && rule.route != x.Route ||
 			rule.ref != "" && rule.ref != x.Ref {
