@@ -8,7 +8,7 @@ namespace ingot::cpu::INGOT_ISA {
 
 // Unpacks weights to dwords of two bfloat16 columns each.
 static void unpack_bf16(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
-  each_step(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
+  each_step<true>(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
     auto to = t.as<int32_t>() + step * (kStep / 2) * kTile + h * 8;
     auto put = [&](int dword, __m256i v) __attribute__((always_inline)) {
       _mm256_store_si256(reinterpret_cast<__m256i*>(to + dword * kTile), v);
@@ -46,14 +46,14 @@ static __attribute__((noinline)) void bf16_block(const Tile& t, const int32_t* x
   for (int b = 0; b < columns / block; b++) {
     IG_BARRIER();
     F sum[R][2];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
       sum[r][0] = sum[r][1] = set(0);
     }
 #pragma GCC unroll 4
     for (int q = 0; q < dwords; q++) {
       auto w0 = (__m512bh)load_lanes(w + q * kTile), w1 = (__m512bh)load_lanes(w + q * kTile + kLanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
         auto v = (__m512bh)repeat(x[q * R + r]);
         sum[r][0] = _mm512_dpbf16_ps(sum[r][0], w0, v);
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void bf16_block(const Tile& t, const int32_t* x
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
       F scale = Scaled ? load(t.scales + b * kTile + j * kLanes) : set(1);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
         float* y = c + r * kTile + j * kLanes;
         store(y, fma(scale, sum[r][j], load(y)));

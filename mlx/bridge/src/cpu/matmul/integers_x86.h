@@ -8,6 +8,9 @@
 #include "cpu/matmul/pack_x86.h"
 #include "cpu/matmul/sums_x86.h"
 #include "cpu/matmul/winograd_x86.h"
+#if defined(__AVX512VNNI__)
+#include "cpu/matmul/unpack_avx512.h"
+#endif
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -28,9 +31,10 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
   constexpr int kDwords = Block / (Fit ? 4 : 2);
   const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
   for (int b = 0; b < m.columns / Block; b++) {
+    m.ahead.fetch(m.call + b);
     IG_BARRIER();
     I sum[R][2];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
       sum[r][0] = sum[r][1] = zeros();
     }
@@ -39,7 +43,7 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
 #pragma GCC unroll 4
       for (int q = q0; q < q0 + 4; q++) {
         I w0 = load_lanes(w + q * kTile), w1 = load_lanes(w + q * kTile + kLanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
           I v = repeat(x[q * R + r]);
           sum[r][0] = Fit ? dot8(sum[r][0], w0, v) : dot16(sum[r][0], w0, v);
@@ -53,14 +57,14 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
     constexpr int kRun = Fit < kDwords ? Fit : kDwords;
     for (int p = 0; p < kDwords; p += kRun) {
       I narrow[R][2];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
         narrow[r][0] = narrow[r][1] = zeros();
       }
 #pragma GCC unroll 8
       for (int q = 0; q < kRun; q++) {
         I w0 = load_lanes(w + (p + q) * kTile), w1 = load_lanes(w + (p + q) * kTile + kLanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
           I v = repeat(x[(p + q) * R + r]);
           narrow[r][0] = dot8(narrow[r][0], w0, v);
@@ -69,7 +73,7 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
           IG_KEEP(narrow[r][1]);
         }
       }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
         sum[r][0] = widened(sum[r][0], narrow[r][0]);
         sum[r][1] = widened(sum[r][1], narrow[r][1]);
@@ -84,6 +88,11 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
 }
 
 static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, const Layout& l, Tile& t) {
+#if defined(__AVX512VNNI__)
+  if (unpack_whole_tile(w, n0, k0, columns, l, t)) {
+    return;
+  }
+#endif
   unpack(w, n0, k0, columns, l.block, l.mode, t);
   if (l.winograd) {
     tile_corrections(columns, l.block, t);
@@ -91,9 +100,9 @@ static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, c
 }
 
 // Computes c[r][j] += x[m+r] . tile[j] over columns [k0, k0+columns), for the panel of `rows` rows that starts at row
-// m.
+// m. The panel is the i-th of those that are multiplied by the tile.
 static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns,
-                          float* c) {
+                          float* c, const Ahead& ahead, int i) {
   const Layout& l = x.layout;
   if (l.mode == Mode::f32) {
     return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + packed_offset(x, m, k0, rows),
@@ -102,8 +111,9 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
   const int per = l.mode == Mode::i8 ? 4 : 2;
   const int64_t stride = x.columns / l.block;
   auto data = static_cast<const int32_t*>(x.data) + packed_offset(x, m, k0, rows) / per;
-  const int64_t at = m * stride + k0 / l.block;
-  const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at, stride, c};
+  const int64_t at = m * stride + k0 / l.block * rows;
+  const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at, c,
+                                 ahead, i * columns / l.block};
   auto integers = [&]<int Fit>() {
     with_block(l.block, [&]<int Block>() {
       with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); });
@@ -138,10 +148,13 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
   for (int64_t k0 = 0; k0 < x.columns; k0 += max_columns) {
     const int columns = int(x.columns - k0 < max_columns ? x.columns - k0 : max_columns);
     unpack_tile(w, n0, k0, columns, l, t);
+    const int64_t next = k0 + max_columns < x.columns ? k0 + max_columns : 0;
+    const int calls = int((m1 - m0 + panel_rows - 1) / panel_rows) * (columns / l.block);
+    const Ahead ahead = has_integers(l.mode) ? Ahead(w, next ? n0 : n0 + kTile, next, max_columns, calls) : Ahead();
     for (int64_t m = m0; m < m1; m += panel_rows) {
       const int rows = int(x.rows - m < panel_rows ? x.rows - m : panel_rows);  // rows of the panel as it was packed
       float* c = y + (m - m0) * kTile;
-      block_product(w, x, t, m, rows, k0, columns, c);
+      block_product(w, x, t, m, rows, k0, columns, c, ahead, int(m - m0) / panel_rows);
       if (k0 + max_columns >= x.columns) {
         done(m, m + rows);
       }
@@ -167,6 +180,7 @@ constexpr MatmulKernels kMatmul = {
     .tile = kTile,
     .float_rows = kFloatRows,
     .integer_rows = kIntegerRows,
+    .small_batch_rows = kSmallBatchPanel,
     .small_batch_tile = kSmallBatchTile,
     .saturates = kSaturates,
     .integers = true,

@@ -16,16 +16,26 @@ struct Tile {
   alignas(64) uint8_t data[kDepth * kTile * 4 / 2];  // float32 tiles have half as many columns
   alignas(64) float scales[kDepth / 16 * kTile];     // [block of columns][kTile]
   alignas(64) float biases[kDepth / 16 * kTile];
-  alignas(64) int32_t corrections[kDepth / 16 * kTile];  // negated Winograd correction terms
-  int first = 0;                                         // index in scales of the first block in data
+  alignas(64) int32_t corrections[kDepth / 16 * kTile];  // negated Winograd correction terms, of the blocks in data
+  int first = 0;  // index in scales and biases of the first block in data
 
   template <class T>
   T* as() { return reinterpret_cast<T*>(data); }
 };
 
 // Returns the number of columns to unpack at a time. With few rows a float32 tile is used only once or twice, so it is
-// kept so small that it hardly displaces anything from the L1 cache.
-constexpr int depth(Mode mode, int64_t rows) { return mode != Mode::f32 ? kDepth : rows > 16 ? kDepth / 2 : kStep; }
+// kept so small that it hardly displaces anything from the L1 cache. A tile of int16 and the activations of some rows
+// share that cache; with more rows the activations do not fit anyway, and a larger tile adds to the results less often.
+constexpr int depth(Mode mode, int64_t rows) {
+  switch (mode) {
+    case Mode::f32:
+      return rows > 16 ? kDepth / 2 : kStep;
+    case Mode::i16:
+      return rows > 40 ? kDepth : kDepth / 2;
+    default:
+      return kDepth;
+  }
+}
 
 // Micro-kernel: c[r][j] += sum over k of x[k][r] * w[k][j] for r < R and j < kTile, in float32. w is [columns][kTile],
 // x is [columns][R]. The R x kTile sums stay in registers.

@@ -85,11 +85,12 @@ struct Layout {
 
 // Packed activations. data is [columns / kDepth][panel][kDepth / v][row of the panel][v]:
 //   - the outermost dimension has kDepth columns, so that the operands of one unpacked tile are contiguous;
-//   - a panel is the number of rows that a micro-kernel takes at once (float_rows or integer_rows; fewer in the last
-//     one);
+//   - a panel is the number of rows that a micro-kernel takes at once (float_rows, integer_rows or
+//     small_batch_rows; fewer in the last one);
 //   - v columns of a row stay together in 32 bits: 1 of float32, 2 of int16 or bfloat16, 4 of int8. Kernels broadcast
 //     them.
-// scales, sums and corrections have one entry per row and block of layout.block columns, [rows][columns / block].
+// scales, sums and corrections have one entry per row and block of layout.block columns: [rows][columns / block], and
+// [panel][columns / block][row of the panel] for tile_product.
 struct Activations {
   Layout layout;
   int64_t rows = 0, columns = 0;  // columns include the padding
@@ -132,6 +133,7 @@ struct MatmulKernels {
   int tile;              // weight rows of a tile
   int float_rows;        // rows of a panel in mode f32
   int integer_rows;      // rows of a panel in the other modes
+  int small_batch_rows;  // rows of a panel with Layout::small_batch
   int small_batch_tile;  // weight rows of a small-batch tile; 0 if there is no small_batch_product
   bool saturates;        // int8 products accumulate in int16, which codes of more than 6 bits overflow
   bool integers;         // supports modes i16 and i8
@@ -154,7 +156,7 @@ struct MatmulKernels {
   // Returns the most rows that row_product accepts with these weights in a mode other than bf16. Null: one.
   int (*stream_rows)(const Weights& w, Mode mode);
   // tile_product for a small batch, with small_batch_tile in place of tile and without the callback. m0 is a multiple
-  // of integer_rows.
+  // of small_batch_rows.
   void (*small_batch_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
   // Computes y[m] = x[m] W, with W as it lies, for up to kAcrossRows rows: y[m] is float32 [w.columns], x[m] float32
   // [w.rows]. Requires takes_across(w). work has across_work(w) floats.

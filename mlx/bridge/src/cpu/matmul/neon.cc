@@ -12,6 +12,7 @@ const MatmulKernels matmul_neon = {
     .tile = neon::kTile,
     .float_rows = neon::kFloatRows,
     .integer_rows = 0,
+    .small_batch_rows = 0,
     .small_batch_tile = 0,
     .saturates = false,
     .integers = false,

@@ -77,12 +77,30 @@ IG_INLINE void quantize_step(const float* x, const Layout& l, const float* inver
   }
 }
 
-// Interleaves count dwords of n rows: out is [count][n]. The rows are kStep / 2 dwords apart.
+// Interleaves count dwords of n rows: out is [count][n]. The rows are kStep / 2 dwords apart; dwords has kIntegerRows.
 IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out) {
   if (n == 1) {
     __builtin_memcpy(out, dwords, size_t(count) * sizeof(int32_t));
     return;
   }
+#if defined(__AVX512F__)
+  if (n != 4) {
+    const __mmask8 mask = __mmask8((1 << n) - 1);
+    for (int i = 0; i < count; i += 8) {
+      __m256i v[8];
+#pragma GCC unroll 8
+      for (int r = 0; r < 8; r++) {  // rows past n are not stored
+        v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + r * (kStep / 2) + i));
+      }
+      transpose(v);
+#pragma GCC unroll 8
+      for (int j = 0; j < 8; j++) {
+        _mm256_mask_storeu_epi32(out + (i + j) * n, mask, v[j]);
+      }
+    }
+    return;
+  }
+#else
   if (n != 4) {
     for (int i = 0; i < count; i++) {
       for (int r = 0; r < n; r++) {
@@ -91,6 +109,7 @@ IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out)
     }
     return;
   }
+#endif
   for (int i = 0; i < count; i += 8) {
     __m256i v[4];
 #pragma GCC unroll 4
@@ -208,26 +227,28 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
                                                   : Kind == Integers::bytes ? 127 : l.winograd ? 32767 - 255 : 32767;
   const int blocks = kStep / l.block;
   const int64_t stride = a.columns / l.block;
+  const bool tile = !l.vector && !l.small_batch;
   for (int64_t k = 0; k < a.columns; k += kStep) {
     alignas(32) int32_t dwords[kIntegerRows][kStep / 2];
     for (int r = 0; r < n; r++) {
       alignas(64) float copy[kStep];
       const float* x = step_of(rows[r], type, k, columns, copy);
       float inverse[kStep / 16];
-      const int64_t at = (m + r) * stride + k / l.block;
-      float *scales = a.scales + at, *sums = a.sums + at;
+      // of block b of the row: index at + b * step
+      const int64_t first = k / l.block, step = tile ? n : 1,
+                    at = tile ? m * stride + first * n + r : (m + r) * stride + first;
       for (int b = 0; b < blocks; b++) {
         float peak;
-        peak_and_sum(x + b * l.block, l.block, &peak, sums + b);
+        peak_and_sum(x + b * l.block, l.block, &peak, a.sums + at + b * step);
         // A block with a smaller peak contributes nothing to a sum, and its inverse scale would be infinite.
         const bool any = peak > 1e-33f;
-        scales[b] = any ? peak / max_code : 0;
+        a.scales[at + b * step] = any ? peak / max_code : 0;
         inverse[b] = any ? max_code / peak : 0;
       }
       quantize_step<Kind>(x, l, inverse, dwords[r]);
       if (l.winograd) {
         for (int b = 0; b < blocks; b++) {
-          a.corrections[at + b] = block_correction(dwords[r] + b * l.block / 2, l.block / 2);
+          a.corrections[at + b * step] = block_correction(dwords[r] + b * l.block / 2, l.block / 2);
         }
       }
     }

@@ -13,6 +13,7 @@ const MatmulKernels matmul_portable = {
     .tile = portable::kTile,
     .float_rows = portable::kFloatRows,
     .integer_rows = 0,
+    .small_batch_rows = 0,
     .small_batch_tile = 0,
     .saturates = false,
     .integers = false,

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "cpu/simd/dot_x86.h"
+#include "cpu/matmul/ahead_x86.h"
 #include "cpu/matmul/unpack_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kIntegerRows = 4;  // activation rows of a panel in all modes but f32
+// Activation rows of a panel in all modes but f32. Their sums take half of the vector registers. Eight rows also share
+// each load of weights, and hide the latency of dot products, which four rows do not with 512-bit vectors.
+constexpr int kIntegerRows = kSaturates ? 4 : 8;
 
 // The arguments of a tile's micro-kernel, which computes c[r][j] += x[r] . tile[j] for the rows of a panel and j <
 // kTile. Micro-kernels take it by value: through a reference, the compiler reloads it after each vector store, which
@@ -15,11 +18,12 @@ struct TileOperands {
   const Tile& tile;
   const int32_t* x;  // packed panel: dwords [columns/2 (int16) or columns/4 (int8)][rows]
   int columns;
-  const float* scales;  // of the activations, [rows][stride]; sums and corrections have the same shape
+  const float* scales;  // of the activations, [block][rows]; sums and corrections have the same shape
   const float* sums;
   const int32_t* corrections;
-  int64_t stride;
   float* c;
+  const Ahead& ahead;
+  int call;  // of ahead.fetch, for block 0
 };
 
 // Calls of<Block>() with block (16, 32 or 64 columns) as a constant.
@@ -35,33 +39,39 @@ IG_INLINE void with_block(int block, F of) {
   }
 }
 
-// Calls of<R>() with the number of rows (1 to 4) as a constant.
-template <class F>
+// Calls of<R>() with the number of rows (1 to kIntegerRows) as a constant.
+template <int R = kIntegerRows, class F>
 IG_INLINE void with_rows(int rows, F of) {
-  switch (rows) {
-    case 1:
-      return of.template operator()<1>();
-    case 2:
-      return of.template operator()<2>();
-    case 3:
-      return of.template operator()<3>();
-    default:
-      return of.template operator()<4>();
+  if constexpr (R > 1) {
+    if (rows < R) {
+      return with_rows<R - 1>(rows, of);
+    }
   }
+  of.template operator()<R>();
 }
 
 // Epilogue of block b: dequantizes the integer sums and adds them to c:
-//   c[r] += w_scale * x_scale[r] * sum[r] + w_bias * x_sum[r]
+//   c[r] += w_bias * x_sum[r] + w_scale * x_scale[r] * sum[r]
+// What does not depend on the integer sums comes first, so that it executes while these are being completed.
 template <int R>
 IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
+  F scale[2], bias[2];
 #pragma GCC unroll 2
   for (int j = 0; j < 2; j++) {
-    F scale = load(m.tile.scales + b * kTile + j * kLanes), bias = load(m.tile.biases + b * kTile + j * kLanes);
-#pragma GCC unroll 4
-    for (int r = 0; r < R; r++) {
+    const int at = (m.tile.first + b) * kTile + j * kLanes;
+    scale[j] = load(m.tile.scales + at);
+    bias[j] = load(m.tile.biases + at);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; r++) {
+    const F x_scale = set(m.scales[b * R + r]), x_sum = set(m.sums[b * R + r]);
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; j++) {
       float* y = m.c + r * kTile + j * kLanes;
-      F v = fma(scale * set(m.scales[r * m.stride + b]), to_float(sum[r][j]), load(y));
-      store(y, fma(bias, set(m.sums[r * m.stride + b]), v));
+      F v = fma(bias[j], x_sum, load(y)), s = scale[j] * x_scale;
+      IG_KEEP(v);
+      IG_KEEP(s);
+      store(y, fma(s, to_float(sum[r][j]), v));
     }
   }
 }

@@ -213,14 +213,21 @@ static void unpack_plain(const RowStep& s, int h, int step, Tile& t) {
   }
 }
 
-// Calls put(s, h, step) for each step of weight rows n0 + 8h to n0 + 8h + 7 of a tile, and fills the tile's scales.
-template <class Put>
-IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t, Put put) {
+// Fills the scales and biases of a tile for columns [k0, k0+columns).
+IG_INLINE void tile_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
+  t.first = int(k0 % kDepth) / block;
   if (w.format != Format::plain && k0 % kDepth == 0) {
     transpose_scales(w, n0, k0, int(w.columns - k0 < kDepth ? (w.columns - k0 + kStep - 1) / kStep * kStep : kDepth),
                      block, t);
   }
-  int64_t next = kTile * w.row_bytes();  // distance to the tile that probably comes next
+}
+
+// Calls put(s, h, step) for each step of weight rows n0 + 8h to n0 + 8h + 7 of a tile, and fills the tile's scales.
+// With Prefetch, it prefetches the tile that probably comes next; micro-kernels of integers do that themselves.
+template <bool Prefetch, class Put>
+IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t, Put put) {
+  tile_scales(w, n0, k0, columns, block, t);
+  const int64_t next = kTile * w.row_bytes();
   RowStep s;
   for (int h = 0; h < kTile / 8; h++) {
     if (n0 + h * 8 >= w.rows) {
@@ -228,7 +235,7 @@ IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, 
     }
     for (int step = 0; step < columns / kStep; step++) {
       find_step(w, n0 + h * 8, k0 + step * kStep, s);
-      for (int r = 0; r < 8; r++) {
+      for (int r = 0; Prefetch && r < 8; r++) {
         prefetch(s.row(r) + next);
       }
       put(s, h, step);
@@ -237,11 +244,10 @@ IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, 
 }
 
 static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Mode mode, Tile& t) {
-  t.first = int(k0 % kDepth) / block;
   const int shift = __builtin_ctz(unsigned(block));  // a block has 2^shift columns
   bool nibbles = w.bits == 4, bytes = has_codes(w) || w.format == Format::fp8;
   BitUnpacker unpacker = make_bit_unpacker(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
-  each_step(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
+  auto put = [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
     if (kSaturates && has_codes(w) && !nibbles && w.bits < 8 && mode != Mode::f32) {
       if constexpr (kSaturates) {
         auto to = t.as<int32_t>() + step * (mode == Mode::i16 ? 32 : 16) * kTile + h * 8;
@@ -259,7 +265,9 @@ static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int bl
     } else {
       unpack_plain<bf16>(s, h, step, t);
     }
-  });
+  };
+  mode == Mode::f32 ? each_step<true>(w, n0, k0, columns, block, t, put)
+                    : each_step<false>(w, n0, k0, columns, block, t, put);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

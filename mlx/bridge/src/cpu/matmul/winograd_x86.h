@@ -39,23 +39,24 @@ static void tile_corrections(int columns, int block, Tile& t) {
 // Micro-kernel: integer_block for int16 activations, computed with Winograd's inner product.
 template <int R, int Block>
 static __attribute__((noinline)) void winograd_block(TileOperands m) {
-  constexpr int kDwords = Block / 2;
+  constexpr int kDwords = Block / 2, kUnrolled = R > 4 ? 4 : 8;
   const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
   for (int b = 0; b < m.columns / Block; b++) {
+    m.ahead.fetch(m.call + b);
     IG_BARRIER();
     I sum[R][2];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
-      I correction = repeat(m.corrections[r * m.stride + b]);
+      I correction = repeat(m.corrections[b * R + r]);
 #pragma GCC unroll 2
       for (int j = 0; j < 2; j++) {
         sum[r][j] = subtract(load_lanes(m.tile.corrections + b * kTile + j * kLanes), correction);
         IG_KEEP(sum[r][j]);
       }
     }
-    for (int q0 = 0; q0 < kDwords; q0 += 8) {
+    for (int q0 = 0; q0 < kDwords; q0 += kUnrolled) {
 #pragma GCC unroll 4
-      for (int q = q0; q < q0 + 8; q += 2) {
+      for (int q = q0; q < q0 + kUnrolled; q += 2) {
         I w0[2], w1[2];
 #pragma GCC unroll 2
         for (int j = 0; j < 2; j++) {
@@ -64,7 +65,7 @@ static __attribute__((noinline)) void winograd_block(TileOperands m) {
           IG_KEEP(w0[j]);
           IG_KEEP(w1[j]);
         }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
           I x0 = repeat(x[q * R + r]), x1 = repeat(x[(q + 1) * R + r]);
           IG_KEEP(x0);

@@ -35,7 +35,7 @@ inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
 constexpr int kMaxPanelRows = 8;
 inline int rows_per_panel(const Layout& l) {
   const auto& k = matmul_kernels();
-  return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
+  return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : l.small_batch ? k.small_batch_rows : k.integer_rows;
 }
 
 // Returns the rows of a piece: as many whole panels as fit in kRowBlock.
@@ -134,8 +134,8 @@ class Partition {
     const int64_t min_bytes = rows > 1 ? kSmallestPieceBytes : min_bytes_;  // several rows are less bound by memory
     for (int64_t n = 0; n < w.rows;) {
       const int64_t share = left_ / divisor_;
-      // With more rows than a small batch, a range is 1 to 4 tiles; otherwise its size is given in bytes.
-      const int64_t grain = rows > kSmallBatch ? std::clamp(share / row, tile, 4 * tile)
+      // With more rows than a small batch, a range is 1 to 16 tiles; otherwise its size is given in bytes.
+      const int64_t grain = rows > kSmallBatch ? std::clamp(share / row, tile, 16 * tile)
                                                : std::clamp(share, min_bytes, kMaxPieceBytes) / row;
       // Ranges are whole tiles: their results fill whole cache lines, so that threads do not share any (false sharing).
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
