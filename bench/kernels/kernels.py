@@ -89,7 +89,7 @@ def build(compiler, folder):
     for source in sources:
         unit = os.path.splitext(os.path.basename(source))[0]
         objects.append(os.path.join(folder, f"{len(objects)}-{unit}.o"))
-        flags = ["-O3", *UNITS[unit]] if unit in UNITS else ["-O2"]
+        flags = ["-O3", "-falign-functions=64", *UNITS[unit]] if unit in UNITS else ["-O2"]
         running.append(subprocess.Popen([*compiler, "-std=c++20", "-DNDEBUG", "-pthread", "-I" + SOURCES, *flags, "-c", source, "-o", objects[-1]]))
         if len(running) >= (os.cpu_count() or 1):
             check(running.pop(0).wait())
