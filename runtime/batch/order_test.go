@@ -100,9 +100,10 @@ func TestDeadline(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
+				// Without a deadline, a request takes at least 20 ms to reach the end of the context.
 				_, _, _, err := runtimetest.Collect(t.Context(), l, runtime.Request{Prompt: []int32{4, 5}, IgnoreEOS: true,
-					Deadline: 20 * time.Millisecond, MaxTokens: 1 << 20})
-				if !errors.Is(err, runtime.ErrDeadline) && (err != nil || time.Since(began) > 20*time.Millisecond) {
+					Deadline: 2 * time.Millisecond, MaxTokens: 1 << 20})
+				if !errors.Is(err, runtime.ErrDeadline) {
 					t.Errorf("after %v: %v", time.Since(began), err)
 				}
 			})

@@ -98,7 +98,7 @@ class Gather {
 
   // Adds the ranges of a group to the partition, under the given product number.
   void add_ranges(Partition& partition, int product, size_t group) const {
-    partition.add(product, g_.weights, acts_[group].rows, row_block(acts_[group].layout));
+    partition.add(product, g_.weights, acts_[group].rows, acts_[group].layout);
   }
 
   // Computes one range of a group.

@@ -97,7 +97,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
   l.quarters = l.vector && (codes ? w.bits == 2 && rows <= k.quarter_rows
                                   : w.format == Format::fp8 && rows == 1 && k.saturates);
   l.pairs = k.saturates && has_integers(l.mode) && !l.quarters && w.bits < 8 && w.bits != 4;
-  l.small_batch = !l.vector && rows > 1 && rows <= kSmallBatch && has_integers(l.mode) && k.small_batch_tile > 0;
+  l.small_batch = !l.vector && rows > 1 && has_integers(l.mode) && k.small_batch_rows && rows <= k.small_batch_rows(w);
   l.winograd = k.winograd && l.mode == Mode::i16 && !l.vector && !l.small_batch;
   return l;
 }
@@ -185,7 +185,7 @@ void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Pro
   auto& ranges = all_ranges();
   Partition partition(bytes, ranges);
   for (int i = 0; i < count; i++) {
-    partition.add(i, products[i].weights, rows, row_block(layout_of[i]));
+    partition.add(i, products[i].weights, rows, layout_of[i]);
   }
   parallel(int64_t(ranges.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {

@@ -1,4 +1,5 @@
-// Small-batch products on x86: 2 to 16 rows of integer activations, unless stream_avx2.h or stream_avx512.h takes them.
+// Small-batch products on x86: 2 to small_batch_rows_of rows of integer activations, unless stream_avx2.h or
+// stream_avx512.h takes them.
 //
 // Sixteen weight rows are multiplied at a time. A step of kStep columns of their codes is transposed in registers, so
 // that the lanes of a vector are weight rows. The codes are then unpacked and multiplied by broadcast activations
@@ -16,8 +17,14 @@ constexpr int kSmallBatchTile = 16;
 constexpr int kSmallBatchPanel = 4;  // activation rows of a panel; their sums fit in registers
 constexpr int kRowsPerPass = 8;      // activation rows per pass over a transposed step
 
-// Most activation rows for which small_batch_whole_tile is faster than small_batch_rows.
-constexpr int kMaxWholeTileRows = kSaturates ? kRowsPerPass : 2 * kRowsPerPass;
+// See MatmulKernels::small_batch_rows. With AVX-512, tiles take eight rows at a time as well, and only the transpose of
+// affine 4-bit codes is cheaper than that of tiles.
+static int small_batch_rows_of(const Weights& w) {
+  if (kSaturates) {
+    return 2 * kRowsPerPass;
+  }
+  return w.format == Format::affine && w.bits == 4 ? kRowsPerPass : 0;
+}
 
 // One step of eight weight rows, transposed: v[d] holds dword d of each row. A dword has eight 4-bit codes. Other codes
 // are unpacked: it has two of them as int16 if Wide, otherwise four bytes.
@@ -285,12 +292,8 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
 static void small_batch_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
   bool wide = x.layout.mode == Mode::i16;
   const int rows = int(m1 - m0);
-  if (w.bits == 4 && w.format == Format::affine && x.layout.block >= kStep / 2 && rows <= kMaxWholeTileRows &&
+  if (w.bits == 4 && w.format == Format::affine && x.layout.block >= kStep / 2 && rows <= kRowsPerPass &&
       n0 + kSmallBatchTile <= w.rows && w.columns % kStep == 0) {
-    if (rows > kRowsPerPass) {
-      small_batch_product(w, x, n0, m0, m0 + kRowsPerPass, y);
-      return small_batch_product(w, x, n0, m0 + kRowsPerPass, m1, y + kRowsPerPass * kSmallBatchTile);
-    }
     if (x.layout.block == kStep) {
       return wide ? small_batch_whole_tile<0, 1>(w, x, n0, m0, rows, y)
                   : small_batch_whole_tile<8, 1>(w, x, n0, m0, rows, y);
@@ -298,7 +301,7 @@ static void small_batch_product(const Weights& w, const Activations& x, int64_t 
     return wide ? small_batch_whole_tile<0, 2>(w, x, n0, m0, rows, y)
                 : small_batch_whole_tile<8, 2>(w, x, n0, m0, rows, y);
   }
-  if constexpr (kSaturates) {  // AVX-512 streams the other formats
+  if constexpr (kSaturates) {  // AVX-512 has no small batches of the other formats
     if (w.bits != 4) {
       return wide ? small_batch_rows<0, false, false>(w, x, n0, m0, m1, y)
                   : small_batch_rows<2, false, false>(w, x, n0, m0, m1, y);

@@ -1,4 +1,4 @@
-// Unpacking of 4-bit codes to a tile with AVX-512: all weight rows of the tile at a time, with the tile's Winograd
+// Unpacking of codes to a tile of integers with AVX-512: 16 weight rows at a time, with the tile's Winograd
 // corrections, which cost nothing beside the stores.
 #pragma once
 
@@ -53,22 +53,115 @@ static void unpack_nibble_tile(const Weights& w, int64_t n0, int64_t k0, int col
   }
 }
 
-// Reports whether it has unpacked the tile.
+// Transposes 16 x 16 dwords.
+IG_INLINE void transpose_16x16(__m512i* v) {
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {  // 4 x 4 in each quarter
+    const __m512i a = _mm512_unpacklo_epi32(v[i], v[i + 1]), b = _mm512_unpackhi_epi32(v[i], v[i + 1]);
+    const __m512i c = _mm512_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm512_unpackhi_epi32(v[i + 2], v[i + 3]);
+    v[i] = _mm512_unpacklo_epi64(a, c);
+    v[i + 1] = _mm512_unpackhi_epi64(a, c);
+    v[i + 2] = _mm512_unpacklo_epi64(b, d);
+    v[i + 3] = _mm512_unpackhi_epi64(b, d);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {  // the quarters
+    const __m512i a = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x44), b = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xee);
+    const __m512i c = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x44);
+    const __m512i d = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xee);
+    v[i] = _mm512_shuffle_i32x4(a, c, 0x88);
+    v[i + 4] = _mm512_shuffle_i32x4(a, c, 0xdd);
+    v[i + 8] = _mm512_shuffle_i32x4(b, d, 0x88);
+    v[i + 12] = _mm512_shuffle_i32x4(b, d, 0xdd);
+  }
+}
+
+// Loads exactly the bytes of a step of codes: a masked load of 64 bytes would touch the next line, too.
+template <int Bits>
+IG_INLINE __m512i load_codes(const uint8_t* p) {
+  if constexpr (Bits == 8) {
+    return _mm512_loadu_si512(p);
+  }
+  auto sixteen = [](const uint8_t* p) __attribute__((always_inline)) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  };
+  auto eight = [](const uint8_t* p) __attribute__((always_inline)) {
+    return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  };
+  if constexpr (Bits == 2) {
+    return _mm512_castsi128_si512(sixteen(p));
+  } else if constexpr (Bits == 3) {
+    return _mm512_inserti32x4(_mm512_castsi128_si512(sixteen(p)), eight(p + 16), 1);
+  } else {
+    return _mm512_inserti32x4(_mm512_castsi256_si512(load_bytes(p)), Bits == 5 ? eight(p + 32) : sixteen(p + 32), 2);
+  }
+}
+
+// unpack_nibble_tile for affine codes of another width, as unpack_bytes does.
+template <int Bits, bool Wide, bool Winograd>
+static void unpack_byte_tile(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
+  const StepUnpacker unpacker = make_step_unpacker(Bits == 8 ? 2 : Bits);
+  const __m512i words = _mm512_broadcast_i32x4(_mm_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1));
+  const int64_t row = w.row_bytes();
+  const uint8_t* at = w.codes + n0 * row + k0 * Bits / 8;
+  int32_t* to = t.as<int32_t>();
+  constexpr int kDwords = Wide ? 32 : 16;  // of a step
+  for (int k = 0; k < columns; k += kStep, at += kStep / 8 * Bits, to += kDwords * kTile) {
+#pragma GCC unroll 1
+    for (int h = 0; h < 2; h++) {
+      I v[16];
+#pragma GCC unroll 16
+      for (int r = 0; r < 16; r++) {
+        const I codes = load_codes<Bits>(at + (16 * h + r) * row);
+        v[r] = Bits == 8 ? codes : unpack_step(codes, unpacker);
+      }
+      transpose_16x16(v);
+      int32_t* half = to + h * kLanes;
+      I sum = zeros();
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; i++) {
+        if constexpr (!Wide) {
+          store_lanes(half + i * kTile, v[i]);
+          continue;
+        }
+        const I first = _mm512_shuffle_epi8(v[i], words);
+        const I second = _mm512_shuffle_epi8(_mm512_srli_epi32(v[i], 16), words);
+        store_lanes(half + 2 * i * kTile, first);
+        store_lanes(half + (2 * i + 1) * kTile, second);
+        if constexpr (Winograd) {
+          sum = dot16(sum, first, second);
+          if (4 * (i + 1) % block == 0) {
+            store_lanes(t.corrections + (k + 4 * i) / block * kTile + h * kLanes, subtract(zeros(), sum));
+            sum = zeros();
+          }
+        }
+      }
+    }
+  }
+}
+
+// Unpacks a tile that is whole and reports whether it is.
 static bool unpack_whole_tile(const Weights& w, int64_t n0, int64_t k0, int columns, const Layout& l, Tile& t) {
-  if (w.bits != 4 || !has_codes(w) || l.mode == Mode::f32 || n0 + kTile > w.rows || k0 + columns > w.columns) {
+  if (!has_codes(w) || l.mode == Mode::f32 || n0 + kTile > w.rows || k0 + columns > w.columns) {
     return false;
   }
   tile_scales(w, n0, k0, columns, l.block, t);
-  const bool fp4 = w.format == Format::fp4;
+  auto unpack_as = [&]<bool Wide, bool Winograd>() {
+    auto* unpack = w.bits == 2               ? unpack_byte_tile<2, Wide, Winograd>
+                   : w.bits == 3             ? unpack_byte_tile<3, Wide, Winograd>
+                   : w.bits == 5             ? unpack_byte_tile<5, Wide, Winograd>
+                   : w.bits == 6             ? unpack_byte_tile<6, Wide, Winograd>
+                   : w.bits == 8             ? unpack_byte_tile<8, Wide, Winograd>
+                   : w.format == Format::fp4 ? unpack_nibble_tile<Wide, true, Winograd>
+                                             : unpack_nibble_tile<Wide, false, Winograd>;
+    unpack(w, n0, k0, columns, l.block, t);
+  };
   if (l.mode == Mode::i8) {
-    (fp4 ? unpack_nibble_tile<false, true, false> : unpack_nibble_tile<false, false, false>)(w, n0, k0, columns,
-                                                                                              l.block, t);
+    unpack_as.template operator()<false, false>();
   } else if (l.winograd) {
-    (fp4 ? unpack_nibble_tile<true, true, true> : unpack_nibble_tile<true, false, true>)(w, n0, k0, columns, l.block,
-                                                                                          t);
+    unpack_as.template operator()<true, true>();
   } else {
-    (fp4 ? unpack_nibble_tile<true, true, false> : unpack_nibble_tile<true, false, false>)(w, n0, k0, columns, l.block,
-                                                                                            t);
+    unpack_as.template operator()<true, false>();
   }
   return true;
 }

@@ -15,9 +15,6 @@ namespace ingot::cpu {
 // multiply_across.
 constexpr int kData = 0, kScales = 1, kResult = 2, kAcross = 3;
 
-// The most rows that small-batch products take. With more, unpacking a tile of weights once for all rows is faster.
-constexpr int64_t kSmallBatch = 16;
-
 // Bytes of weights per piece. Large pieces read memory in long runs: the hardware prefetcher restarts at each piece, so
 // pieces of 64 KB lose 8 % of the bandwidth and pieces of 16 KB a third. Small pieces let all threads finish together.
 // The smallest size is for small matrices shared by many threads, and for products that are not bound by memory.
@@ -35,7 +32,7 @@ inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
 constexpr int kMaxPanelRows = 8;
 inline int rows_per_panel(const Layout& l) {
   const auto& k = matmul_kernels();
-  return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : l.small_batch ? k.small_batch_rows : k.integer_rows;
+  return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : l.small_batch ? k.small_batch_panel : k.integer_rows;
 }
 
 // Returns the rows of a piece: as many whole panels as fit in kRowBlock.
@@ -128,15 +125,16 @@ class Partition {
     ranges_.clear();
   }
 
-  // Appends the ranges of w's rows times activation rows [0, rows), with at most block activation rows each.
-  void add(int product, const Weights& w, int64_t rows, int64_t block) {
-    const int64_t tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
+  // Appends the ranges of w's rows times activation rows [0, rows) in a layout.
+  void add(int product, const Weights& w, int64_t rows, const Layout& layout) {
+    const int64_t block = row_block(layout), tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
     const int64_t min_bytes = rows > 1 ? kSmallestPieceBytes : min_bytes_;  // several rows are less bound by memory
     for (int64_t n = 0; n < w.rows;) {
       const int64_t share = left_ / divisor_;
-      // With more rows than a small batch, a range is 1 to 16 tiles; otherwise its size is given in bytes.
-      const int64_t grain = rows > kSmallBatch ? std::clamp(share / row, tile, 16 * tile)
-                                               : std::clamp(share, min_bytes, kMaxPieceBytes) / row;
+      // A range of a tile product is 1 to 16 tiles; the size of others is given in bytes.
+      const bool bytes = layout.vector || layout.small_batch;
+      const int64_t grain = bytes ? std::clamp(share, min_bytes, kMaxPieceBytes) / row
+                                  : std::clamp(share / row, tile, 16 * tile);
       // Ranges are whole tiles: their results fill whole cache lines, so that threads do not share any (false sharing).
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
       for (int64_t m = 0; m < rows; m += block) {

@@ -7,7 +7,7 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kStreamRows = 16;  // activation rows of integers; with more, tiles are faster
+constexpr int kStreamRows = 6;  // activation rows of integers; with more, tiles are faster
 constexpr int kPassRows = 4;     // activation rows of a pass; their sums and scales fit in registers
 // The activations of a chunk of columns stay in the L1 cache, beside the weights that pass through.
 constexpr int64_t kChunkBytes = 24 << 10;

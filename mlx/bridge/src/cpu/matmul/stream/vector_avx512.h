@@ -167,7 +167,7 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
 // Up to this many columns, reading one row after another is faster than two distant rows at a time.
 constexpr int64_t kNarrow = 1024;
 
-// Unpacks a step of codes of 3, 5 or 6 bits to bytes, in order. Each qword of the result has eight codes, which are as
+// Unpacks a step of codes of 2, 3, 5 or 6 bits to bytes, in order. Each qword of the result has eight codes, which are as
 // many bytes as a code has bits.
 #if defined(__AVX512VBMI__)
 struct StepUnpacker {
@@ -185,8 +185,8 @@ IG_INLINE StepUnpacker make_step_unpacker(int bits) {
           (uint64_t(1) << bits * 8) - 1};
 }
 
-IG_INLINE __m512i unpack_step(const uint8_t* p, __mmask64 mask, const StepUnpacker& u) {
-  const __m512i v = _mm512_permutexvar_epi8(u.bytes, _mm512_maskz_loadu_epi8(mask, p));
+IG_INLINE __m512i unpack_step(__m512i codes, const StepUnpacker& u) {
+  const __m512i v = _mm512_permutexvar_epi8(u.bytes, codes);
   return _mm512_and_si512(_mm512_multishift_epi64_epi8(u.bits, v), u.code);
 }
 #else
@@ -215,12 +215,17 @@ IG_INLINE StepUnpacker make_step_unpacker(int bits) {
           (uint64_t(1) << bits * 8) - 1};
 }
 
-IG_INLINE __m512i unpack_step(const uint8_t* p, __mmask64 mask, const StepUnpacker& u) {
-  __m512i v = _mm512_permutexvar_epi16(u.words, _mm512_maskz_loadu_epi8(mask, p));
+IG_INLINE __m512i unpack_step(__m512i codes, const StepUnpacker& u) {
+  __m512i v = _mm512_permutexvar_epi16(u.words, codes);
   v = _mm512_srlv_epi16(_mm512_shuffle_epi8(v, u.bytes), u.down);
   return _mm512_or_si512(_mm512_and_si512(v, u.low), _mm512_and_si512(_mm512_sll_epi16(v, u.up), u.high));
 }
 #endif
+
+// unpack_step for codes in memory. mask has a bit for each of their bytes.
+IG_INLINE __m512i unpack_step(const uint8_t* p, __mmask64 mask, const StepUnpacker& u) {
+  return unpack_step(_mm512_maskz_loadu_epi8(mask, p), u);
+}
 
 // Calls unit_scales for the matrix's type of scales.
 template <int Group>
