@@ -167,8 +167,8 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
 // Up to this many columns, reading one row after another is faster than two distant rows at a time.
 constexpr int64_t kNarrow = 1024;
 
-// Unpacks a step of codes of 2, 3, 5 or 6 bits to bytes, in order. Each qword of the result has eight codes, which are as
-// many bytes as a code has bits.
+// Unpacks a step of codes of 2, 3, 5 or 6 bits to bytes, in order. Each qword of the result has eight codes, which are
+// as many bytes as a code has bits.
 #if defined(__AVX512VBMI__)
 struct StepUnpacker {
   __m512i bytes, bits, code;
