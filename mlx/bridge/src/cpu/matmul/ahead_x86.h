@@ -55,8 +55,7 @@ class Ahead {
  private:
   static constexpr int kLine = 64;  // bytes of a cache line
 
-  // To L2: the tile fills most of L1.
-  static void line(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
+  static void line(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
   const uint8_t *codes_ = nullptr, *scales_ = nullptr, *biases_ = nullptr;
   int64_t row_bytes_ = 0, scale_bytes_ = 0;

@@ -140,12 +140,58 @@ static void unpack_byte_tile(const Weights& w, int64_t n0, int64_t k0, int colum
   }
 }
 
+// Reads groups g to g+7 of 16 weight rows from row n on, of 16-bit scales or biases, as float32: v[i] is group i.
+IG_INLINE void sixteen_groups(const Weights& w, const void* p, int64_t n, int64_t g, F* v) {
+  const int64_t groups = w.groups();
+  I pairs[4];  // pairs[d]: groups 2d and 2d+1
+  load_transposed_16x4(static_cast<const uint8_t*>(p) + 2 * (n * groups + g), 2 * groups, pairs);
+#pragma GCC unroll 4
+  for (int d = 0; d < 4; d++) {
+    const I odd = _mm512_srli_epi32(pairs[d], 16);
+    if (w.scale_type == ScaleType::bf16) {
+      v[2 * d] = _mm512_castsi512_ps(_mm512_slli_epi32(pairs[d], 16));
+      v[2 * d + 1] = _mm512_castsi512_ps(_mm512_slli_epi32(odd, 16));
+    } else {
+      v[2 * d] = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(pairs[d]));
+      v[2 * d + 1] = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(odd));
+    }
+  }
+}
+
+// tile_scales for a whole tile. Scales that are not 16 bits wide, and the last ones of a matrix, where loads of eight
+// groups would read past it, are those of tile_scales.
+static void whole_tile_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
+  const int shift = __builtin_ctz(unsigned(w.group)), per = w.group / block;
+  const int64_t first = k0 >> shift, end = k0 + kDepth < w.columns ? k0 + kDepth : w.columns;
+  const int groups = int(((end - 1) >> shift) - first + 1);
+  const int64_t last = (n0 + kTile - 1) * w.groups() + first + (groups + 7) / 8 * 8;
+  if (w.scale_bytes() != 2 || k0 % kDepth != 0 || last > w.rows * w.groups()) {
+    return tile_scales(w, n0, k0, columns, block, t);
+  }
+  t.first = 0;
+  for (int g = 0; g < groups; g += 8) {
+#pragma GCC unroll 1
+    for (int h = 0; h < 2; h++) {
+      F scales[8], biases[8];
+      sixteen_groups(w, w.scales, n0 + h * kLanes, first + g, scales);
+      sixteen_groups(w, w.biases, n0 + h * kLanes, first + g, biases);
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; i++) {
+        for (int b = (g + i) * per; b < (g + i + 1) * per && b < kDepth / block; b++) {
+          store(t.scales + b * kTile + h * kLanes, scales[i]);
+          store(t.biases + b * kTile + h * kLanes, biases[i]);
+        }
+      }
+    }
+  }
+}
+
 // Unpacks a tile that is whole and reports whether it is.
 static bool unpack_whole_tile(const Weights& w, int64_t n0, int64_t k0, int columns, const Layout& l, Tile& t) {
   if (!has_codes(w) || l.mode == Mode::f32 || n0 + kTile > w.rows || k0 + columns > w.columns) {
     return false;
   }
-  tile_scales(w, n0, k0, columns, l.block, t);
+  whole_tile_scales(w, n0, k0, columns, l.block, t);
   auto unpack_as = [&]<bool Wide, bool Winograd>() {
     auto* unpack = w.bits == 2               ? unpack_byte_tile<2, Wide, Winograd>
                    : w.bits == 3             ? unpack_byte_tile<3, Wide, Winograd>
