@@ -234,6 +234,16 @@ func (s *Sequence) Restore(snapshots Snapshots, target int) bool {
 	return true
 }
 
+// Restored returns the bytes of restored state that the next step copies to storage.
+func (s *Sequence) Restored() (n int64) {
+	for _, l := range s.Layers {
+		if c, ok := l.(*KV); ok {
+			n += c.restored()
+		}
+	}
+	return n
+}
+
 // Free drops all state.
 func (s *Sequence) Free() {
 	for _, l := range s.Layers {

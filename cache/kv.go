@@ -17,7 +17,7 @@ type KV struct {
 
 // tail holds positions from at on. It is valid up to the start of the next tail or the end of the cache.
 type tail struct {
-	pair
+	slots
 	at int
 }
 
@@ -60,20 +60,17 @@ func (c *KV) join(n int) {
 
 // regrow copies all positions to new storage for n.
 func (c *KV) regrow(n int) {
-	like := c.pair
-	if c.k == nil {
-		like = c.tails[0].pair
-	}
-	like.scope(func() { c.replace(join(append(c.parts(), like.zeros(ceil(n)-c.offset))...)) })
+	parts := c.parts()
+	parts[0].scope(func() { c.replace(join(ceil(n), parts...)) })
 	c.drop(0)
 }
 
 // parts returns all positions in order.
-func (c *KV) parts() []pair {
-	var parts []pair
+func (c *KV) parts() []slots {
+	var parts []slots
 	end := c.offset
 	for _, t := range slices.Backward(c.tails) {
-		parts = append(parts, t.slots(0, end-t.at))
+		parts = append(parts, t.part(0, end-t.at))
 		end = t.at
 	}
 	if end > 0 {
@@ -81,6 +78,16 @@ func (c *KV) parts() []pair {
 	}
 	slices.Reverse(parts)
 	return parts
+}
+
+// restored returns the bytes that are not in the storage yet.
+func (c *KV) restored() (n int64) {
+	for _, t := range c.tails {
+		for _, x := range t.arrays() {
+			n += int64(x.Bytes()) / int64(x.Dim(2)) * int64(t.len())
+		}
+	}
+	return n
 }
 
 // drop removes the tails from position target on.
@@ -128,10 +135,10 @@ func (c *KV) Restore(s *Snapshot, target int) bool {
 	}
 	c.Rewind(min(s.from, target))
 	if target > s.from {
-		// The snapshot may be closed before the storage is needed, so keep a handle.
-		p := s.pair().slots(0, target-s.from)
+		// The snapshot may be closed before the storage is needed, so keep handles.
+		p := s.pair().each(func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 2, mlx.Range(0, x.Dim(2))) })
 		mlx.Keep(p.k, p.v)
-		c.tails = append(c.tails, tail{p, s.from})
+		c.tails = append(c.tails, tail{p.slots(0, target-s.from), s.from})
 		c.offset = target
 	}
 	return true

@@ -81,31 +81,34 @@ func (c *Ring) resize(capacity int) {
 		parts := c.parts()
 		live := parts[0]
 		if len(parts) > 1 {
-			live = join(parts...)
+			live = join(0, parts...).all()
 		}
 		c.replace(arrange(live, c.offset, capacity))
 	})
 }
 
 // parts returns the live positions in order, as one or two parts of the storage.
-func (c *Ring) parts() []pair {
+func (c *Ring) parts() []slots {
 	capacity := c.k.Dim(2)
 	n := c.live()
 	begin := (c.offset - n) % capacity
 	if past := begin + n - capacity; past > 0 {
-		return []pair{c.slots(begin, capacity), c.slots(0, past)}
+		return []slots{c.slots(begin, capacity), c.slots(0, past)}
 	}
-	return []pair{c.slots(begin, begin+n)}
+	return []slots{c.slots(begin, begin+n)}
 }
 
 // arrange copies positions that end before offset into the slots of new storage.
-func arrange(live pair, offset, capacity int) pair {
-	n := live.k.Dim(2)
+func arrange(live slots, offset, capacity int) pair {
+	n := live.len()
 	begin := (offset - n) % capacity
 	if past := begin + n - capacity; past > 0 {
-		return join(live.slots(n-past, n), live.zeros(capacity-n), live.slots(0, n-past))
+		return join(0, live.part(n-past, n), live.zeros(capacity-n).all(), live.part(0, n-past))
 	}
-	return join(live.zeros(begin), live, live.zeros(capacity-begin-n))
+	if begin == 0 {
+		return join(capacity, live)
+	}
+	return join(capacity, live.zeros(begin).all(), live)
 }
 
 // CanRewind implements Layer. It can rewind only while no position is past the window.

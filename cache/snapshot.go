@@ -30,8 +30,8 @@ func owning(t *mlx.Thread, kind Kind, from, to int, arrays func() []*mlx.Array) 
 }
 
 // joined returns a snapshot of keys and values.
-func joined(kind Kind, from, to int, parts ...pair) *Snapshot {
-	return owning(parts[0].k.Thread(), kind, from, to, func() []*mlx.Array { return join(parts...).arrays() })
+func joined(kind Kind, from, to int, parts ...slots) *Snapshot {
+	return owning(parts[0].k.Thread(), kind, from, to, func() []*mlx.Array { return join(0, parts...).arrays() })
 }
 
 // From returns the first position of the snapshot of a layer that keeps all positions. For others it is only the
@@ -126,10 +126,10 @@ func Merge(parent, child *Snapshot) *Snapshot {
 		panic(&mlx.Error{Message: fmt.Sprintf("Merge: [%d, %d) does not follow [%d, %d)", child.from, child.to, parent.from,
 			parent.to)})
 	}
-	var parts []pair
+	var parts []slots
 	for _, s := range []*Snapshot{parent, child} {
 		if len(s.arrays) > 0 {
-			parts = append(parts, s.pair())
+			parts = append(parts, s.pair().all())
 		}
 	}
 	s := &Snapshot{kind: parent.kind, from: parent.from, to: child.to}

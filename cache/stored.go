@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"math/bits"
 
 	"github.com/ingotml/ingot/mlx"
@@ -47,10 +48,22 @@ func (p pair) arrays() []*mlx.Array {
 // array alive.
 func (p pair) scope(fn func()) { p.k.Thread().Scope(fn) }
 
-// slots returns the slots [begin, end) of a pair, sharing its memory.
-func (p pair) slots(begin, end int) pair {
-	return p.each(func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 2, mlx.Range(begin, end)) })
+// slots returns the slots [begin, end) of a pair.
+func (p pair) slots(begin, end int) slots { return slots{p, begin, end} }
+
+// all returns all slots of a pair.
+func (p pair) all() slots { return p.slots(0, p.k.Dim(2)) }
+
+// slots are those from begin to before end of a pair. They share its memory.
+type slots struct {
+	pair
+	begin, end int
 }
+
+func (s slots) len() int { return s.end - s.begin }
+
+// part returns slots i to before j of these.
+func (s slots) part(i, j int) slots { return slots{s.pair, s.begin + i, s.begin + j} }
 
 // zeros returns n empty positions shaped like p's.
 func (p pair) zeros(n int) pair {
@@ -69,24 +82,27 @@ func (c *stored) room(k, v *mlx.Array, n int) pair {
 	})
 }
 
-// join concatenates positions in memory of their own.
-func join(parts ...pair) pair {
-	axis := func(of func(pair) *mlx.Array) *mlx.Array {
-		var list []*mlx.Array
-		for _, p := range parts {
-			if x := of(p); x != nil && x.Dim(2) > 0 {
-				list = append(list, x)
-			}
-		}
-		switch len(list) {
-		case 0:
-			return nil
-		case 1:
-			return mlx.Copy(list[0]) // concatenating one array would return that array
-		}
-		return mlx.Concatenate(2, list...)
+// join copies slots to memory of their own, in order, with room for n, of which the rest is zero. n of 0 is as many as
+// there are.
+func join(n int, parts ...slots) pair {
+	var all int
+	ranges := make([]int, 0, 2*len(parts))
+	for _, p := range parts {
+		all += p.len()
+		ranges = append(ranges, p.begin, p.end)
 	}
-	return pair{axis(func(p pair) *mlx.Array { return p.k }), axis(func(p pair) *mlx.Array { return p.v })}
+	n = cmp.Or(n, all)
+	side := func(of func(pair) *mlx.Array) *mlx.Array {
+		list := make([]*mlx.Array, len(parts))
+		for i, p := range parts {
+			list[i] = of(p.pair)
+		}
+		if list[0] == nil {
+			return nil
+		}
+		return mlx.JoinSlots(ranges, n, list...)
+	}
+	return pair{side(func(p pair) *mlx.Array { return p.k }), side(func(p pair) *mlx.Array { return p.v })}
 }
 
 // replace installs a new version, or new storage.

@@ -164,6 +164,15 @@ func TestHostileArguments(t *testing.T) {
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.UnitGates(x, x, x, []*mlx.Array{x, x, x}, mlx.Zeros(e, mlx.Int32, 2))
 		}},
+		{"a range is needed for each array", func(e *mlx.Thread, x *mlx.Array) { mlx.JoinSlots([]int{0}, 1, x) }},
+		{"no array was given", func(e *mlx.Thread, x *mlx.Array) { mlx.JoinSlots(nil, 1) }},
+		{"must be [1, heads, slots, size]", func(e *mlx.Thread, x *mlx.Array) { mlx.JoinSlots([]int{0, 1}, 1, x) }},
+		{"not within its array", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.JoinSlots([]int{1, 3}, 3, mlx.ExpandDims(x, 0, 1))
+		}},
+		{"more slots than the result", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.JoinSlots([]int{0, 2}, 1, mlx.ExpandDims(x, 0, 1))
+		}},
 		{"are not [T, n, size]", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(x, nil, nil, nil) }},
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(mlx.ExpandDims(x, 0), x, nil, nil) }},
 		{"without scales", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(mlx.ExpandDims(x, 0), nil, x, nil) }},

@@ -110,6 +110,7 @@ const (
 	opSqueeze
 	opBroadcastTo
 	opConcatenate
+	opJoinSlots
 	opStack
 	opSplit
 	opSplitEven
@@ -306,6 +307,7 @@ var opNames = [...]string{
 	opSqueeze:            "Squeeze",
 	opBroadcastTo:        "BroadcastTo",
 	opConcatenate:        "Concatenate",
+	opJoinSlots:          "JoinSlots",
 	opStack:              "Stack",
 	opSplit:              "Split",
 	opSplitEven:          "SplitEven",
@@ -1269,6 +1271,16 @@ func BroadcastTo(x *Array, shape ...int) *Array {
 func Concatenate(axis int, xs ...*Array) *Array {
 	c := threadOf(opConcatenate, xs...).begin(opConcatenate)
 	c.int(axis)
+	c.arrays(xs)
+	return c.one()
+}
+
+// JoinSlots returns [1, heads, n, size] with slots [ranges[2i], ranges[2i+1]) of the third axis of each array, in
+// order, and zeros after them, in storage that is shared with no other array.
+func JoinSlots(ranges []int, n int, xs ...*Array) *Array {
+	c := threadOf(opJoinSlots, xs...).begin(opJoinSlots)
+	c.ints(ranges)
+	c.int(n)
 	c.arrays(xs)
 	return c.one()
 }

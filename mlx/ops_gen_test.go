@@ -111,6 +111,7 @@ var OpFuncs = map[string]any{
 	"Squeeze":            Squeeze,
 	"BroadcastTo":        BroadcastTo,
 	"Concatenate":        Concatenate,
+	"JoinSlots":          JoinSlots,
 	"Stack":              Stack,
 	"Split":              Split,
 	"SplitEven":          SplitEven,

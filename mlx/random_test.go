@@ -62,7 +62,7 @@ func TestDamagedCalls(t *testing.T) {
 var constrained = []string{"AddMM", "AddRMSNorm", "Attention", "BlendRows", "CausalConv", "ChannelScan",
 	"ChooseExperts", "ClampedSwiGLU", "CombineRows", "Conv1D", "Conv2D", "Decay", "DecayedSum", "Dequantize", "FromFP8",
 	"Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows", "GatedDeltaUpdate", "IdentityExperts",
-	"LayerNorm", "LinearLayers", "MixRows", "OwnExperts", "OwnPackedTableRows", "PackRows", "PackedTableRows",
+	"JoinSlots", "LayerNorm", "LinearLayers", "MixRows", "OwnExperts", "OwnPackedTableRows", "PackRows", "PackedTableRows",
 	"QuantizedMatMul", "Quantize", "RescaleRows", "RoPE", "RoPEFreqs",
 	"RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter", "ScatterAdd", "ScatterAddAxis", "SliceDynamic",
 	"SliceUpdateDynamic", "StateScan", "StepSizes", "StreamWeights", "TakeAlongAxis", "UnitGates", "UnpackRows", "WKVScan",

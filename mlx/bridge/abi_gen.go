@@ -3,4 +3,4 @@
 package bridge
 
 // ABI identifies the interface between Go and the library; both contain it.
-const ABI = 0x15a4c982
+const ABI = 0xa1318330

@@ -24,6 +24,7 @@ type prompt struct {
 	rank     time.Time
 	needed   int // rows until its first token, or until the first token of a request that waits for it
 	capacity int // rows that it can use in this step
+	restored int // rows that take as long as copying restored state, which its first step does
 }
 
 // prompts returns the requests in prefill that do not wait for another one, by rank. A request that others wait for has
@@ -32,7 +33,8 @@ func (b *batcher) prompts() []prompt {
 	byRequest := map[*generation]*prompt{}
 	for _, g := range b.running {
 		if g.prefilling() && !g.pictures.pending() {
-			byRequest[g] = &prompt{g: g, rank: g.rank(), needed: g.pending(), capacity: g.usableRows()}
+			byRequest[g] = &prompt{g: g, rank: g.rank(), needed: g.pending(), capacity: g.usableRows(),
+				restored: b.prefill.rate.copying(g.seq.Restored())}
 		}
 	}
 	for _, g := range slices.Backward(b.running) { // leaders come before those that wait for them
@@ -57,7 +59,8 @@ func (b *batcher) prompts() []prompt {
 
 // divideRows divides the prefill rows of a step among prompts in order of rank. The first one gets half of the rows, so
 // that it never starves. The rest goes to the prompts with the fewest needed rows first, so that a short prompt does
-// not wait for a long one.
+// not wait for a long one. Restored state counts as rows, so that many cached prompts do not delay the streams; the
+// first one restores any amount.
 func divideRows(rows int, prompts []prompt) []int {
 	counts, order := make([]int, len(prompts)), make([]int, len(prompts))
 	for i := range order {
@@ -65,7 +68,13 @@ func divideRows(rows int, prompts []prompt) []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(prompts[a].needed, prompts[b].needed) })
 	give := func(i, limit int) {
-		n := min(prompts[i].capacity-counts[i], limit)
+		if counts[i] == 0 && i > 0 {
+			limit -= prompts[i].restored
+		}
+		n := max(min(prompts[i].capacity-counts[i], limit), 0)
+		if counts[i] == 0 && n > 0 {
+			rows -= prompts[i].restored
+		}
 		counts[i] += n
 		rows -= n
 	}

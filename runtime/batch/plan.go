@@ -10,6 +10,7 @@ import (
 type batchItem struct {
 	g          *generation
 	rows       int  // tokens to evaluate, without drafts; 0 if sendAhead has enqueued them already
+	restored   int  // rows that take as long as copying its restored state
 	wantsToken bool // a token is sampled after the last row
 
 	depth          int          // draft depth: most tokens to draft
@@ -38,9 +39,9 @@ func (b *batcher) planStep() []batchItem {
 		}
 	}
 	prompts := b.prompts()
-	rows := map[*generation]int{}
+	rows, restored := map[*generation]int{}, map[*generation]int{}
 	for i, n := range divideRows(b.prefill.rowLimit(inPrefill, decoding), prompts) {
-		rows[prompts[i].g] = n
+		rows[prompts[i].g], restored[prompts[i].g] = n, prompts[i].restored
 	}
 	plan := make([]batchItem, 0, len(b.running))
 	for _, g := range b.running {
@@ -53,7 +54,9 @@ func (b *batcher) planStep() []batchItem {
 				continue
 			}
 		}
-		plan = append(plan, g.batchItem(n))
+		item := g.batchItem(n)
+		item.restored = restored[g]
+		plan = append(plan, item)
 	}
 	return plan
 }

@@ -55,6 +55,12 @@ func (p prefillRate) rows(d time.Duration) int {
 	return min(max(int(float64(p)*d.Seconds())/minRows*minRows, minRows), maxRows)
 }
 
+// copyRate is how many bytes of restored state a step copies per second. The pages of new memory take most of it.
+const copyRate = 3e9
+
+// copying returns how many rows take as long as copying so many bytes.
+func (p prefillRate) copying(bytes int64) int { return int(float64(bytes) / copyRate * float64(p)) }
+
 // add records a step. Steps with few rows are ignored: they do not predict the throughput of larger ones.
 func (p *prefillRate) add(rows int, d time.Duration) {
 	if rows < minRows || d <= 0 {

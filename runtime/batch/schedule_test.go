@@ -47,6 +47,28 @@ func TestDivideRows(t *testing.T) {
 	}
 }
 
+// Prompts whose state is restored take part in a step as long as the copies fit, and the first one always does.
+func TestDivideRowsOfRestored(t *testing.T) {
+	for _, c := range []struct {
+		rows           int
+		restored, want []int
+	}{
+		{32, []int{10, 10, 10, 10}, []int{1, 1, 0, 0}},
+		{64, []int{10, 10, 50, 10}, []int{1, 1, 0, 1}},
+		{8, []int{100, 0}, []int{1, 0}},
+		{8, []int{0, 100}, []int{1, 0}},
+		{1, []int{100}, []int{1}},
+	} {
+		prompts := make([]prompt, len(c.restored))
+		for i, n := range c.restored {
+			prompts[i] = prompt{needed: 1, capacity: 1, restored: n}
+		}
+		if got := divideRows(c.rows, prompts); !slices.Equal(got, c.want) {
+			t.Errorf("%d rows for state of %v: %v, want %v", c.rows, c.restored, got, c.want)
+		}
+	}
+}
+
 func TestPrefillRate(t *testing.T) {
 	var p prefillRate
 	if n := p.rows(time.Second); n != initialRows {

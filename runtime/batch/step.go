@@ -27,7 +27,7 @@ func (b *batcher) step() {
 	for _, s := range plan {
 		rows += s.rows
 		if s.g.prefilling() {
-			promptRows += s.rows
+			promptRows += s.rows + s.restored
 		}
 	}
 	decoding := len(plan) - prompts

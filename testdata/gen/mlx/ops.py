@@ -25,6 +25,7 @@ import decoders
 import scans
 import streams
 import sparse
+import caches
 
 import record
 

@@ -11,7 +11,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x15a4c982;
+const uint32_t abi = 0xa1318330;
 
 const Operation operations[] = {
     {"Abs",
@@ -775,6 +775,14 @@ const Operation operations[] = {
        auto xs = call.arrays();
        auto s = call.s;
        call.result(joined(xs, axis, s));
+     }},
+    {"JoinSlots",
+     [](Call& call) {
+       auto ranges = call.integers();
+       auto n = call.integer();
+       auto xs = call.arrays();
+       auto s = call.s;
+       call.result(joined_slots(ranges, n, xs, s));
      }},
     {"Stack",
      [](Call& call) {

@@ -5,6 +5,7 @@
 
 #include "ops/rows.h"
 #include "core/call.h"
+#include "core/checks.h"
 #include "cpu/matmul/matmul.h"
 #include "cpu/rows/rows.h"
 #include "cpu/rows/node.h"
@@ -87,6 +88,83 @@ mx::array joined(const std::vector<mx::array>& xs, int axis, Where s) {
     }
   };
   return cpu::node("joined", xs, {std::move(shape)}, {x.dtype()}, s, std::move(body))[0];
+}
+
+namespace {
+
+// The slots [begin, end) of an array of `slots` slots, which come from slot `to` of the result on.
+struct Part {
+  int64_t slots, begin, end, to;
+};
+
+std::vector<Part> parts_of(const std::vector<int>& ranges, int n, const std::vector<mx::array>& xs) {
+  if (ranges.size() != 2 * xs.size()) {
+    refuse("a range is needed for each array");
+  }
+  const auto& x = xs[0];
+  std::vector<Part> parts;
+  int64_t to = 0;
+  for (size_t i = 0; i < xs.size(); i++) {
+    const auto& a = xs[i];
+    const int64_t begin = ranges[2 * i], end = ranges[2 * i + 1];
+    if (a.ndim() != 4 || a.shape(0) != 1 || a.shape(1) != x.shape(1) || a.shape(3) != x.shape(3) ||
+        a.dtype() != x.dtype()) {
+      refuse("the arrays must be [1, heads, slots, size] with the same heads, size and type");
+    }
+    if (begin < 0 || end < begin || end > a.shape(2)) {
+      refuse("a range is not within its array");
+    }
+    parts.push_back({a.shape(2), begin, end, to});
+    to += end - begin;
+  }
+  if (to > n) {
+    refuse("the ranges have more slots than the result");
+  }
+  return parts;
+}
+
+// Bytes that a thread copies at a time.
+constexpr int64_t kCopied = 256 << 10;
+
+}  // namespace
+
+mx::array joined_slots(const std::vector<int>& ranges, int n, const std::vector<mx::array>& xs, Where s) {
+  const auto parts = parts_of(ranges, n, xs);
+  const auto& x = xs[0];
+  const mx::Shape shape = {1, x.shape(1), n, x.shape(3)};
+  const int64_t bytes = int64_t(x.shape(3)) * int64_t(x.itemsize()), heads = x.shape(1);
+  if (!cpu::on_cpu(s) || bytes == 0 || heads == 0 || n == 0) {
+    std::vector<mx::array> pieces;
+    for (size_t i = 0; i < xs.size(); i++) {
+      pieces.push_back(mx::slice(xs[i], {0, 0, int(parts[i].begin), 0},
+                                 {1, xs[i].shape(1), int(parts[i].end), xs[i].shape(3)}, s));
+    }
+    const int left = n - int(parts.back().to + parts.back().end - parts.back().begin);
+    pieces.push_back(mx::zeros({1, x.shape(1), left, x.shape(3)}, x.dtype(), s));
+    return owned_copy(mx::concatenate(std::move(pieces), 2, s), s);
+  }
+  // A thread copies slots [begin, end) of the heads' slots in sequence.
+  auto body = [parts, bytes, heads, n = int64_t(n)](const cpu::Memory& m) {
+    cpu::parallel(heads * n, std::max<int64_t>(1, kCopied / bytes), [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t head = begin / n, first = begin % n, last = std::min(n, first + end - begin);
+        char* out = m.output<char>(0) + head * n * bytes;
+        int64_t at = first;
+        for (size_t i = 0; i < parts.size(); i++) {
+          const Part& p = parts[i];
+          const int64_t to = std::min(last, p.to + p.end - p.begin);
+          if (at < to) {
+            std::memcpy(out + at * bytes, cpu::at(m.in[i], (head * p.slots + p.begin + at - p.to) * bytes),
+                        size_t((to - at) * bytes));
+            at = to;
+          }
+        }
+        std::memset(out + at * bytes, 0, size_t((last - at) * bytes));
+        begin += last - first;
+      }
+    });
+  };
+  return cpu::node("joined_slots", xs, {shape}, {x.dtype()}, s, std::move(body))[0];
 }
 
 mx::array taken(const mx::array& x, const mx::array& indices, int axis, Where s) {
