@@ -37,10 +37,17 @@ func TestQueueOrder(t *testing.T) {
 	}
 }
 
+// slowSteps makes each step take at least a millisecond, so that no processor generates a response before a test's next
+// request arrives.
+func slowSteps(l *Engine) {
+	l.batcher.onStep = func([]batchItem) error { time.Sleep(time.Millisecond); return nil }
+}
+
 // A request of higher priority takes the slot of a running one, which then generates the rest of its tokens.
 func TestPriorityPreempts(t *testing.T) {
 	want := newOracle(t, "llama-default")
 	l := cached(t, "llama-default", runtime.Options{Sequences: 2, PrefixCache: 1 << 20})
+	slowSteps(l)
 	const tokens = 100
 	expect := want.want([]int32{4, 5, 6}, tokens)
 	started := make(chan struct{}, 2)
@@ -95,14 +102,14 @@ func TestUrgencyBounds(t *testing.T) {
 // A request ends at its deadline, and one that waits, too.
 func TestDeadline(t *testing.T) {
 	l := cached(t, "llama-default", runtime.Options{Sequences: 1})
+	slowSteps(l)
 	for range 2 {
 		began := time.Now()
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
-				// Without a deadline, a request takes at least 20 ms to reach the end of the context.
 				_, _, _, err := runtimetest.Collect(t.Context(), l, runtime.Request{Prompt: []int32{4, 5}, IgnoreEOS: true,
-					Deadline: 2 * time.Millisecond, MaxTokens: 1 << 20})
+					Deadline: 20 * time.Millisecond, MaxTokens: 1 << 20})
 				if !errors.Is(err, runtime.ErrDeadline) {
 					t.Errorf("after %v: %v", time.Since(began), err)
 				}
