@@ -237,8 +237,11 @@ func (s *Sequence) Restore(snapshots Snapshots, target int) bool {
 // Restored returns the bytes of restored state that the next step copies to storage.
 func (s *Sequence) Restored() (n int64) {
 	for _, l := range s.Layers {
-		if c, ok := l.(*KV); ok {
+		switch c := l.(type) {
+		case *KV:
 			n += c.restored()
+		case *Compressed:
+			n += c.store.restored()
 		}
 	}
 	return n

@@ -39,24 +39,24 @@ func (b *batcher) planStep() []batchItem {
 		}
 	}
 	prompts := b.prompts()
-	rows, restored := map[*generation]int{}, map[*generation]int{}
+	items := map[*generation]batchItem{}
 	for i, n := range divideRows(b.prefill.rowLimit(inPrefill, decoding), prompts) {
-		rows[prompts[i].g], restored[prompts[i].g] = n, prompts[i].restored
+		if n > 0 {
+			item := prompts[i].g.batchItem(n)
+			item.restored = prompts[i].restored
+			items[item.g] = item
+		}
 	}
 	plan := make([]batchItem, 0, len(b.running))
 	for _, g := range b.running {
 		if g.pictures.pending() {
 			continue
 		}
-		n := g.usableRows()
-		if g.prefilling() {
-			if n = rows[g]; n == 0 {
-				continue
-			}
+		if item, ok := items[g]; ok {
+			plan = append(plan, item)
+		} else if !g.prefilling() {
+			plan = append(plan, g.batchItem(g.usableRows()))
 		}
-		item := g.batchItem(n)
-		item.restored = restored[g]
-		plan = append(plan, item)
 	}
 	return plan
 }

@@ -80,6 +80,8 @@ struct Layout {
   bool winograd = false;     // int16 for Winograd's inner product, see cpu/matmul/winograd_x86.h
   int block = kStep;         // columns that share an activation scale: 16, 32 or 64
 
+  bool tiled() const { return !vector && !small_batch; }  // for tile_product
+
   bool operator==(const Layout&) const = default;
 };
 

@@ -227,7 +227,6 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
                                                   : Kind == Integers::bytes ? 127 : l.winograd ? 32767 - 255 : 32767;
   const int blocks = kStep / l.block;
   const int64_t stride = a.columns / l.block;
-  const bool tile = !l.vector && !l.small_batch;
   for (int64_t k = 0; k < a.columns; k += kStep) {
     alignas(32) int32_t dwords[kIntegerRows][kStep / 2];
     for (int r = 0; r < n; r++) {
@@ -235,8 +234,8 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
       const float* x = step_of(rows[r], type, k, columns, copy);
       float inverse[kStep / 16];
       // of block b of the row: index at + b * step
-      const int64_t first = k / l.block, step = tile ? n : 1,
-                    at = tile ? m * stride + first * n + r : (m + r) * stride + first;
+      const int64_t first = k / l.block, step = l.tiled() ? n : 1,
+                    at = l.tiled() ? m * stride + first * n + r : (m + r) * stride + first;
       for (int b = 0; b < blocks; b++) {
         float peak;
         peak_and_sum(x + b * l.block, l.block, &peak, a.sums + at + b * step);

@@ -3,36 +3,9 @@
 #pragma once
 
 #include "cpu/matmul/small_batch_x86.h"
+#include "cpu/simd/transpose_avx512.h"
 
 namespace ingot::cpu::INGOT_ISA {
-
-// Loads four dwords of each of sixteen weight rows and transposes them: v[d] holds dword d of all rows. Rows are
-// `bytes` apart.
-IG_INLINE void load_transposed_16x4(const uint8_t* at, int64_t bytes, __m512i* v) {
-  __m512i u[4];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {  // of rows i, 4+i, 8+i, 12+i
-    auto four = [&](int q) __attribute__((always_inline)) {
-      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + (4 * q + i) * bytes));
-    };
-    __m512i r = _mm512_castsi128_si512(four(0));
-    r = _mm512_mask_broadcast_i32x4(r, 0x00f0, four(1));
-    r = _mm512_mask_broadcast_i32x4(r, 0x0f00, four(2));
-    u[i] = _mm512_mask_broadcast_i32x4(r, 0xf000, four(3));
-  }
-  __m512i a = _mm512_unpacklo_epi32(u[0], u[1]), b = _mm512_unpackhi_epi32(u[0], u[1]);
-  __m512i c = _mm512_unpacklo_epi32(u[2], u[3]), d = _mm512_unpackhi_epi32(u[2], u[3]);
-  v[0] = _mm512_unpacklo_epi64(a, c);
-  v[1] = _mm512_unpackhi_epi64(a, c);
-  v[2] = _mm512_unpacklo_epi64(b, d);
-  v[3] = _mm512_unpackhi_epi64(b, d);
-}
-
-// load_transposed_16x4 for eight dwords.
-IG_INLINE void load_transposed_16x8(const uint8_t* at, int64_t bytes, __m512i* v) {
-  load_transposed_16x4(at, bytes, v);
-  load_transposed_16x4(at + 16, bytes, v + 4);
-}
 
 // Adds dot16 (Wide) or dot8 of w and *x broadcast to all lanes. It is inline assembly because GCC 12 compiles the
 // intrinsics to a separate broadcast instruction.

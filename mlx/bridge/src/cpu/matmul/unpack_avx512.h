@@ -2,7 +2,9 @@
 // corrections, which cost nothing beside the stores.
 #pragma once
 
-#include "cpu/matmul/small_batch_avx512.h"
+#include "cpu/matmul/stream/vector_avx512.h"
+#include "cpu/matmul/unpack_avx2.h"
+#include "cpu/simd/transpose_avx512.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -50,29 +52,6 @@ static void unpack_nibble_tile(const Weights& w, int64_t n0, int64_t k0, int col
         }
       }
     }
-  }
-}
-
-// Transposes 16 x 16 dwords.
-IG_INLINE void transpose_16x16(__m512i* v) {
-#pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) {  // 4 x 4 in each quarter
-    const __m512i a = _mm512_unpacklo_epi32(v[i], v[i + 1]), b = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-    const __m512i c = _mm512_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm512_unpackhi_epi32(v[i + 2], v[i + 3]);
-    v[i] = _mm512_unpacklo_epi64(a, c);
-    v[i + 1] = _mm512_unpackhi_epi64(a, c);
-    v[i + 2] = _mm512_unpacklo_epi64(b, d);
-    v[i + 3] = _mm512_unpackhi_epi64(b, d);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {  // the quarters
-    const __m512i a = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x44), b = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xee);
-    const __m512i c = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x44);
-    const __m512i d = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xee);
-    v[i] = _mm512_shuffle_i32x4(a, c, 0x88);
-    v[i + 4] = _mm512_shuffle_i32x4(a, c, 0xdd);
-    v[i + 8] = _mm512_shuffle_i32x4(b, d, 0x88);
-    v[i + 12] = _mm512_shuffle_i32x4(b, d, 0xdd);
   }
 }
 

@@ -132,9 +132,8 @@ class Partition {
     for (int64_t n = 0; n < w.rows;) {
       const int64_t share = left_ / divisor_;
       // A range of a tile product is 1 to 16 tiles; the size of others is given in bytes.
-      const bool bytes = layout.vector || layout.small_batch;
-      const int64_t grain = bytes ? std::clamp(share, min_bytes, kMaxPieceBytes) / row
-                                  : std::clamp(share / row, tile, 16 * tile);
+      const int64_t grain = layout.tiled() ? std::clamp(share / row, tile, 16 * tile)
+                                           : std::clamp(share, min_bytes, kMaxPieceBytes) / row;
       // Ranges are whole tiles: their results fill whole cache lines, so that threads do not share any (false sharing).
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
       for (int64_t m = 0; m < rows; m += block) {
