@@ -6,3 +6,6 @@ import "github.com/ingotml/ingot/mlx"
 func (e *Experts) ApplySorted(x, weights, chosen *mlx.Array) *mlx.Array {
 	return e.combine(e.sorted(x, chosen), weights, chosen, Shared{})
 }
+
+// Prepared returns how many groups of layers were prepared.
+func (w *Weights) Prepared() int { return len(w.groups) }

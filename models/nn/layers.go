@@ -16,9 +16,9 @@ type Linear struct {
 
 	name    string   // of the weight's tensor; "" if it is none
 	from    *Weights // has the observer; nil for plain arrays
-	owner   *Weights // frees group; nil for a layer whose arrays another owner holds
+	owner   *Weights // frees groups; nil for a layer whose arrays another owner holds
 	*summed          // nil unless the outputs of ranks are added
-	group   *group   // the group that was last applied with this layer as its first
+	groups  []group  // that were applied with this layer as the first: queries are, with and without keys and values
 }
 
 // group is a list of layers that share an input, prepared for use.
@@ -159,11 +159,13 @@ func prepare(layers []*Linear) (ready *mlx.Layers, done func()) {
 		l := newLayers(layers)
 		return l, l.Free
 	}
-	if first.group == nil || !slices.Equal(first.group.layers, layers) {
-		first.group = &group{slices.Clone(layers), newLayers(layers)}
-		first.owner.groups = append(first.owner.groups, first.group.ready)
+	i := slices.IndexFunc(first.groups, func(g group) bool { return slices.Equal(g.layers, layers) })
+	if i < 0 {
+		i = len(first.groups)
+		first.groups = append(first.groups, group{slices.Clone(layers), newLayers(layers)})
+		first.owner.groups = append(first.owner.groups, first.groups[i].ready)
 	}
-	return first.group.ready, func() {}
+	return first.groups[i].ready, func() {}
 }
 
 func newLayers(layers []*Linear) *mlx.Layers {

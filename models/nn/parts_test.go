@@ -120,3 +120,20 @@ func TestLinearPartsShare(t *testing.T) {
 		}
 	})
 }
+
+// Layers are prepared once for each group that they are applied in, however often the groups take turns.
+func TestPreparedOnce(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		w, _ := random(e, map[string][]int{"q.weight": {8, 4}, "k.weight": {2, 4}})
+		defer w.Free()
+		q, k := nn.NewLinear(w, "q", 8, 4, false), nn.NewLinear(w, "k", 2, 4, false)
+		x := mlx.Ones(e, mlx.Float32, 3, 4)
+		for range 3 {
+			nn.Linears(x, q, k)
+			q.Apply(x)
+		}
+		if n := w.Prepared(); n != 2 {
+			t.Errorf("%d groups were prepared, want 2", n)
+		}
+	})
+}
