@@ -55,6 +55,34 @@ func TestLayers(t *testing.T) {
 	})
 }
 
+// Layers whose biases are all the same multiple of their scales read only the scales: one row has the same bits, more
+// rows are as exact.
+func TestLayersSymmetric(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		packed := mlx.Quantize(mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float16, 96, 128), 32, 4, mlx.Affine, nil)
+		packed[2] = mlx.MultiplyScalar(packed[1], -8)
+		one := []int{0}
+		layers := mlx.NewLayers(packed, false, one, []int{32}, []int{4}, one, one)
+		defer layers.Free()
+		weight := mlx.Dequantize(packed[0], packed[1], packed[2], 32, 4, mlx.Affine, nil, mlx.Float32)
+		for _, rows := range []int{1, 5, 20} {
+			x := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.Float16, rows, 128)
+			got := layers.Apply(x)[0]
+			if rows == 1 {
+				want := mlx.LinearLayers(x, packed, false, one, []int{32}, []int{4}, one, 0)[0]
+				if !slices.Equal(got.ToBytes(), want.ToBytes()) {
+					t.Error("one row differs from the product with biases")
+				}
+			}
+			want := mlx.MatMul(mlx.AsType(x, mlx.Float32), mlx.Transpose(weight))
+			off := mlx.Max(mlx.Abs(mlx.Subtract(mlx.AsType(got, mlx.Float32), want)), false).Float32s()[0]
+			if largest := mlx.Max(mlx.Abs(want), false).Float32s()[0]; !(off <= largest/1024) {
+				t.Errorf("%d rows: a result is off by %v, the largest is %v", rows, off, largest)
+			}
+		}
+	})
+}
+
 // A fused prologue gives the same result as the separate operation. Many rows are not fused.
 func TestLayersAfter(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {

@@ -59,6 +59,9 @@ struct Kind {
   ScaleType scale;
   Type type;  // of plain elements
   Type x;     // of the activations
+  int zero = -1;  // of affine codes without biases; -1: they have biases
+
+  bool biases() const { return format == Format::affine && zero < 0; }
 };
 
 std::vector<Kind> kinds() {
@@ -81,6 +84,10 @@ std::vector<Kind> kinds() {
       }
     }
   }
+  // ggml's types without biases, as they are imported
+  all.push_back({"q4_0", Format::affine, 4, 32, ScaleType::f16, {}, Type::bf16, 8});
+  all.push_back({"q5_0", Format::affine, 5, 32, ScaleType::f16, {}, Type::bf16, 16});
+  all.push_back({"q8_0", Format::affine, 8, 32, ScaleType::f16, {}, Type::bf16, 128});
   all.push_back({"mxfp4", Format::fp4, 4, 32, ScaleType::e8m0, {}, Type::bf16});
   all.push_back({"nvfp4", Format::fp4, 4, 16, ScaleType::e4m3, {}, Type::bf16});
   all.push_back({"mxfp8", Format::fp8, 8, 32, ScaleType::e8m0, {}, Type::bf16});
@@ -126,7 +133,7 @@ size_t weight_bytes(const Kind& k) {
   const Weights w{.rows = kOutputs, .columns = kColumns, .format = k.format, .bits = k.bits, .group = k.group,
                   .scale_type = k.scale, .type = k.type};
   const size_t scales = k.format == Format::plain ? 0 : size_t(w.rows * w.groups() * w.scale_bytes());
-  return size_t(w.rows * w.row_bytes()) + scales * (k.format == Format::affine ? 2 : 1);
+  return size_t(w.rows * w.row_bytes()) + scales * (k.biases() ? 2 : 1);
 }
 
 size_t aligned(size_t n) { return (n + 4095) / 4096 * 4096; }
@@ -137,11 +144,12 @@ Weights matrix(const Kind& k, size_t i) {
             .scale_type = k.scale, .type = k.type};
   const size_t codes = size_t(w.rows * w.row_bytes()),
                scales = k.format == Format::plain ? 0 : size_t(w.rows * w.groups() * w.scale_bytes());
-  const size_t one = aligned(codes) + 2 * aligned(scales);
+  const size_t one = aligned(codes) + (k.biases() ? 2 : 1) * aligned(scales);
   const uint8_t* at = pool() + one * (kCached ? 0 : i % (kBytes / one));
   w.codes = at;
   w.scales = at + aligned(codes);
-  w.biases = k.format == Format::affine ? at + aligned(codes) + aligned(scales) : nullptr;
+  w.biases = k.biases() ? at + aligned(codes) + aligned(scales) : nullptr;
+  w.zero = std::max(k.zero, 0);
   return w;
 }
 

@@ -254,6 +254,36 @@ void run(const std::string& name, Case&& one) {
   }
 }
 
+// drop_biases replaces biases only if all of them are the same multiple of their scales.
+void symmetric(ScaleType t, int bits, int zero, int64_t rows, int64_t changed, bool want) {
+  const Kind k = {"symmetric", Format::affine, bits, 32, t, {}};
+  const int64_t columns = 1024, groups = columns / k.group;
+  Packed w(k, 1, rows, columns);
+  for (int64_t g = 0; g < rows * groups; g++) {
+    const double scale = g < 3 ? 0 : (1 + double(g % 100)) / 1024;
+    w.set(k, w.scales, size_t(g), scale);
+    w.set(k, w.biases, size_t(g), -scale * (g == changed ? zero + 1 : zero));
+  }
+  Weights got = w.form;
+  drop_biases(got);
+  if ((got.biases == nullptr) != want || (want && got.zero != zero)) {
+    check::fail("drop_biases of " + std::to_string(bits) + " bits, zero " + std::to_string(zero) + ", changed " +
+                std::to_string(changed) + ": zero " + std::to_string(got.zero) +
+                (got.biases ? ", biases" : ", no biases"));
+  }
+}
+
+void symmetric() {
+  for (ScaleType t : {ScaleType::f32, ScaleType::f16, ScaleType::bf16}) {
+    symmetric(t, 4, 8, 3, -1, true);
+    symmetric(t, 8, 128, 4096, -1, true);
+    symmetric(t, 2, 1, 4096, -1, true);
+    symmetric(t, 4, 8, 4096, 4096 * 32 - 1, false);
+    symmetric(t, 4, 8, 4096, 5, false);
+    symmetric(t, 4, -8, 3, -1, false);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -270,6 +300,7 @@ int main(int argc, char** argv) {
     if (guarding) {  // takes seconds: the portable kernels are slow and read single elements
       every = isa() == Isa::portable ? 41 : 7;
     }
+    symmetric();
     for (const Kind& k : kKinds) {
       for (bool fast : {false, true}) {
         for (int t = 0; t < 3; t++) {

@@ -19,6 +19,8 @@ struct Kind {
   int bits, group;
   ScaleType scale;
   Type type;  // of plain elements
+  int zero = -1;  // of affine codes without biases; -1: they have biases
+  bool biases() const { return format == Format::affine && zero < 0; }
 };
 
 inline const Kind kKinds[] = {
@@ -36,6 +38,12 @@ inline const Kind kKinds[] = {
     {"affine8x32", Format::affine, 8, 32, ScaleType::bf16, {}},
     {"affine8x64", Format::affine, 8, 64, ScaleType::bf16, {}},
     {"affine8x128", Format::affine, 8, 128, ScaleType::f32, {}},
+    {"symmetric2x64", Format::affine, 2, 64, ScaleType::f16, {}, 1},
+    {"symmetric4x32", Format::affine, 4, 32, ScaleType::f16, {}, 8},
+    {"symmetric4x64", Format::affine, 4, 64, ScaleType::bf16, {}, 8},
+    {"symmetric5x32", Format::affine, 5, 32, ScaleType::f16, {}, 16},
+    {"symmetric6x32", Format::affine, 6, 32, ScaleType::f32, {}, 32},
+    {"symmetric8x32", Format::affine, 8, 32, ScaleType::f16, {}, 128},
     {"mxfp4", Format::fp4, 4, 32, ScaleType::e8m0, {}},
     {"nvfp4", Format::fp4, 4, 16, ScaleType::e4m3, {}},
     {"mxfp8", Format::fp8, 8, 32, ScaleType::e8m0, {}},
@@ -97,10 +105,11 @@ struct Packed {
   Packed(const Kind& k, int64_t count, int64_t rows, int64_t columns)
       : codes(size_t(count * rows * columns * k.bits / 8)),
         scales(size_t(k.format == Format::plain ? 0 : count * rows * columns / k.group) * scale_bytes(k)),
-        biases(k.format == Format::affine ? scales.size() : 0) {
+        biases(k.biases() ? scales.size() : 0) {
     form = {.codes = codes.data(),
             .scales = scales.data(),
-            .biases = k.format == Format::affine ? biases.data() : nullptr,
+            .biases = k.biases() ? biases.data() : nullptr,
+            .zero = std::max(k.zero, 0),
             .rows = rows,
             .columns = columns,
             .format = k.format,
@@ -138,7 +147,7 @@ struct Packed {
       const double fp4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
       switch (k.format) {
         case Format::affine:
-          parts.push_back({code * s, scale(k, biases, g)});
+          parts.push_back({code * s, k.biases() ? scale(k, biases, g) : -k.zero * s});
           break;
         case Format::fp4: {
           double v = (code & 8 ? -1 : 1) * fp4[code & 7];
@@ -150,6 +159,9 @@ struct Packed {
       }
     }
   }
+
+  // Sets element g of scales or biases.
+  static void set(const Kind& k, Exact<uint8_t>& to, size_t g, double v) { put(type(k), to.data(), g, v); }
 
  private:
   // Fills codes and scales cheaply, without computing their values.
@@ -187,8 +199,10 @@ struct Packed {
       scales[g] = uint8_t(check::below(0x40));
     } else {
       double s = 0.05 * (0.1 + std::fabs(check::normal())) / (1 << k.bits);
-      put(type(k), scales.data(), g, check::below(20) == 0 ? 0 : s);
-      put(type(k), biases.data(), g, -s * (1 << (k.bits - 1)) * (1 + 0.1 * check::normal()));
+      set(k, scales, g, check::below(20) == 0 ? 0 : s);
+      if (k.biases()) {
+        set(k, biases, g, -s * (1 << (k.bits - 1)) * (1 + 0.1 * check::normal()));
+      }
     }
   }
 };

@@ -94,19 +94,16 @@ void Layers::prepare(mx::StreamOrDevice s) {
       all.push_back(*prepared->added.back());
     }
   }
-  if (all.empty() || !cpu::evaluate(all)) {
+  if (all.empty() || !cpu::evaluate(all) ||
+      !std::all_of(all.begin(), all.end(), [](const auto& a) { return a.flags().row_contiguous; })) {
     return;
-  }
-  for (auto& a : all) {
-    if (!a.flags().row_contiguous) {
-      return;
-    }
   }
   for (size_t i = 0; i < layers_.size(); i++) {
     cpu::Product p{.weights = prepared->matrices[i].form};
     p.weights.codes = layers_[i].w.data<uint8_t>();
     p.weights.scales = layers_[i].scales ? layers_[i].scales->data<void>() : nullptr;
     p.weights.biases = layers_[i].biases ? layers_[i].biases->data<void>() : nullptr;
+    cpu::drop_biases(p.weights);
     p.added = prepared->added[i] ? prepared->added[i]->data<float>() : nullptr;
     prepared->products.push_back(p);
   }

@@ -94,8 +94,7 @@ static void across_rows(const Weights& w, int rows, const float* by, const float
 static void across_product(const Weights& w, const float* const* x, int rows, float* work, float* const* y) {
   const int64_t groups = w.groups(), count = w.rows * groups;
   float *scales = work, *biases = scales + count, *by = biases + count;
-  read_scales(w, w.scales, 0, count, scales);
-  read_scales(w, w.biases, 0, count, biases);
+  row_scales(w, 0, 0, count, scales, biases);
   for (int m = 0, some; m < rows; m += some) {
     some = rows - m >= 4 ? 4 : rows - m >= 2 ? 2 : 1;
     float* added = by + some * count;

@@ -107,9 +107,7 @@ class Gather {
     Weights w = g_.weights;
     w.codes += codes_ * expert;
     w.scales = static_cast<const uint8_t*>(w.scales) + scales_ * expert;
-    if (w.biases) {
-      w.biases = static_cast<const uint8_t*>(w.biases) + scales_ * expert;
-    }
+    w.biases = w.biases ? static_cast<const uint8_t*>(w.biases) + scales_ * expert : nullptr;
     auto row = [&, at = at](int64_t m) { return g_.y[groups_.order[size_t(at + m)]]; };
     multiply_range(w, acts_[group], r.n0, r.n1, r.m0, r.m1, Results<decltype(row)>{g_.type, nullptr, row});
   }
@@ -236,7 +234,7 @@ void multiply_across(const Gathered& g) {
       Weights one = w;
       one.codes += codes * expert;
       one.scales = static_cast<const uint8_t*>(w.scales) + scales * expert;
-      one.biases = static_cast<const uint8_t*>(w.biases) + scales * expert;
+      one.biases = w.biases ? static_cast<const uint8_t*>(w.biases) + scales * expert : nullptr;
       const float* x[kAcrossRows];
       float* y[kAcrossRows];
       float* at = data;

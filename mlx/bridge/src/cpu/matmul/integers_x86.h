@@ -36,7 +36,7 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
     I sum[R][2];
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
-      sum[r][0] = sum[r][1] = zeros();
+      sum[r][0] = sum[r][1] = m.biased ? zeros() : repeat(m.corrections[b * R + r]);
     }
 #if defined(__AVX512VNNI__)
     for (int q0 = 0; q0 < kDwords; q0 += 4) {
@@ -112,8 +112,8 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
   const int64_t stride = x.columns / l.block;
   auto data = static_cast<const int32_t*>(x.data) + packed_offset(x, m, k0, rows) / per;
   const int64_t at = m * stride + k0 / l.block * rows;
-  const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at, c,
-                                 ahead, i * columns / l.block};
+  const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at,
+                                 l.zero == 0, c, ahead, i * columns / l.block};
   auto integers = [&]<int Fit>() {
     with_block(l.block, [&]<int Block>() {
       with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); });

@@ -360,7 +360,13 @@ static void row_scales(const Weights& w, int64_t row, int64_t g, int64_t n, floa
   read_scales(w, w.scales, at, n, scales);
   switch (w.format) {
     case Format::affine:
-      read_scales(w, w.biases, at, n, biases);
+      if (w.biases) {
+        read_scales(w, w.biases, at, n, biases);
+        break;
+      }
+      for (int64_t i = 0; i < n; i++) {
+        biases[i] = scales[i] * float(-w.zero);
+      }
       break;
     case Format::fp4:
       for (int64_t i = 0; i < n; i++) {

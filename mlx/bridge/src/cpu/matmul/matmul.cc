@@ -99,6 +99,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
   l.pairs = k.saturates && has_integers(l.mode) && !l.quarters && w.bits < 8 && w.bits != 4;
   l.small_batch = !l.vector && rows > 1 && has_integers(l.mode) && k.small_batch_rows && rows <= k.small_batch_rows(w);
   l.winograd = k.winograd && l.mode == Mode::i16 && l.tiled();
+  l.zero = has_integers(l.mode) && (l.tiled() || (l.small_batch && !k.saturates)) ? w.zero_point() : 0;
   return l;
 }
 

@@ -33,7 +33,8 @@ enum class ScaleType { f32, f16, bf16, e8m0, e4m3 };
 struct Weights {
   const uint8_t* codes = nullptr;
   const void* scales = nullptr;
-  const void* biases = nullptr;
+  const void* biases = nullptr;  // of affine codes. Null: they are symmetric, weight = scale * (code - zero)
+  int zero = 0;
   int64_t rows = 0;     // outputs
   int64_t columns = 0;  // inputs
   Format format = Format::plain;
@@ -42,6 +43,9 @@ struct Weights {
   ScaleType scale_type = ScaleType::f32;
   Type type = Type::f32;  // of the elements, if plain
 
+  // The zero point of symmetric integer codes, for fp4 that of its codes as integers (kFP4 in kernels.h). 0: they have
+  // biases.
+  int zero_point() const { return format == Format::fp4 ? 12 : biases ? 0 : zero; }
   int64_t row_bytes() const { return columns * bits / 8; }
   int64_t groups() const { return columns / group; }
   // Bytes of one scale; a bias has the same size.
@@ -79,6 +83,9 @@ struct Layout {
   bool small_batch = false;  // for small_batch_product; if neither this nor vector, for tile_product
   bool winograd = false;     // int16 for Winograd's inner product, see cpu/matmul/winograd_x86.h
   int block = kStep;         // columns that share an activation scale: 16, 32 or 64
+  // The zero point of the codes, if tile_product or small_batch_product may subtract it from integer sums instead of
+  // adding biases in float32; otherwise 0.
+  int zero = 0;
 
   bool tiled() const { return !vector && !small_batch; }  // for tile_product
 
@@ -99,7 +106,9 @@ struct Activations {
   void* data = nullptr;
   float* scales = nullptr;         // activation = scale * integer; unset for f32 and bf16
   float* sums = nullptr;           // sum of the unquantized activations: the factor of an affine bias
-  int32_t* corrections = nullptr;  // Winograd correction terms, modulo 2^32; set if layout.winograd
+  // What is added to integer sums, modulo 2^32, if layout.winograd or layout.zero: the negated Winograd correction
+  // terms, and -zero times the sum of the integers.
+  int32_t* corrections = nullptr;
 };
 
 // Returns the index in a.data of column k, a multiple of kStep, of the panel of n rows that starts at row m.
@@ -183,6 +192,10 @@ struct Product {
 // Computes count products of x [rows][columns] of the given type. fast allows int8 activations, which are less exact;
 // layout_for decides where they are used. The result does not depend on the number of threads. Throws std::bad_alloc.
 void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast);
+
+// Finds the zero point of affine weights whose biases all equal -zero * scale, and replaces the biases by it: products
+// then read fewer bytes, and have the same results. Such weights come from formats without biases, as ggml's Q4_0.
+void drop_biases(Weights& w);
 
 // A gathered product: row i is multiplied by the matrix of expert[i], y[i] = x[i] W(expert[i])^T. Several x[i] may
 // point at the same row. weights describes the matrix of expert 0; the matrices are contiguous.

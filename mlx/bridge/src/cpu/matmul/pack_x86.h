@@ -205,8 +205,9 @@ IG_INLINE void gather_quarters(const void* bytes, int64_t distance, uint8_t* to)
   put(3, _mm_unpackhi_epi64(c, d));
 }
 
-// Returns the Winograd correction term of a block: the sum of x0 . x1 over consecutive dwords x0 and x1 of int16 pairs.
-IG_INLINE int32_t block_correction(const int32_t* dwords, int n) {
+// Returns the Winograd correction term of n dwords: the sum of x0 . x1 over consecutive dwords x0 and x1 of int16
+// pairs.
+IG_INLINE int32_t winograd_correction(const int32_t* dwords, int n) {
   __m256i sum = _mm256_setzero_si256();
   for (int i = 0; i < n; i += 8) {
     __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + i));
@@ -215,6 +216,27 @@ IG_INLINE int32_t block_correction(const int32_t* dwords, int n) {
   // lanes 2i and 2i+1 are equal
   __m128i s = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
   return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_unpackhi_epi64(s, s)));
+}
+
+// Returns the sum of n dwords of int16 or, if Bytes, int8. n is a multiple of four.
+template <bool Bytes>
+IG_INLINE int32_t sum_of_integers(const int32_t* dwords, int n) {
+  const __m128i ones = _mm_set1_epi16(1);
+  __m128i sum = _mm_setzero_si128();
+  for (int i = 0; i < n; i += 4) {
+    __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(dwords + i));
+    sum = _mm_add_epi32(sum, _mm_madd_epi16(Bytes ? _mm_maddubs_epi16(_mm_set1_epi8(1), v) : v, ones));
+  }
+  sum = _mm_add_epi32(sum, _mm_unpackhi_epi64(sum, sum));
+  return _mm_cvtsi128_si32(sum) + _mm_extract_epi32(sum, 1);
+}
+
+// Returns the correction of a block of integers, see Activations.
+template <Integers Kind>
+IG_INLINE int32_t block_correction(const int32_t* dwords, const Layout& l) {
+  const int n = l.block / (Kind == Integers::bytes ? 4 : 2);
+  const auto zero = uint32_t(l.zero ? l.zero * sum_of_integers<Kind == Integers::bytes>(dwords, n) : 0);
+  return int32_t(0u - zero - uint32_t(l.winograd ? winograd_correction(dwords, n) : 0));
 }
 
 template <Integers Kind>
@@ -245,9 +267,9 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
         inverse[b] = any ? max_code / peak : 0;
       }
       quantize_step<Kind>(x, l, inverse, dwords[r]);
-      if (l.winograd) {
+      if (l.winograd || l.zero) {
         for (int b = 0; b < blocks; b++) {
-          a.corrections[at + b * step] = block_correction(dwords[r] + b * l.block / 2, l.block / 2);
+          a.corrections[at + b * step] = block_correction<Kind>(dwords[r] + b * l.block / kPer, l);
         }
       }
     }

@@ -75,18 +75,23 @@ IG_INLINE void eight_groups(const Weights& w, int64_t n0, int64_t g, __m256i* sc
 #pragma GCC unroll 8
   for (int r = 0; r < 8; r++) {
     int64_t at = (n0 + r < w.rows ? n0 + r : w.rows - 1) * groups + g;
-    __m256 s = load_scales<T>(w.scales, at), b;
-    if constexpr (T == ScaleType::e8m0 || T == ScaleType::e4m3) {
-      b = _mm256_mul_ps(s, _mm256_set1_ps(-6.0f));
-      s = _mm256_mul_ps(s, _mm256_set1_ps(w.format == Format::fp4 ? 0.5f : 1.0f));
-    } else {
-      b = load_scales<T>(w.biases, at);
+    scales[r] = _mm256_castps_si256(load_scales<T>(w.scales, at));
+    if (w.biases) {
+      biases[r] = _mm256_castps_si256(load_scales<T>(w.biases, at));
     }
-    scales[r] = _mm256_castps_si256(s);
-    biases[r] = _mm256_castps_si256(b);
   }
   transpose(scales);
-  transpose(biases);
+  if (w.biases) {
+    return transpose(biases);
+  }
+  const bool fp4 = w.format == Format::fp4;
+  const __m256 factor = _mm256_set1_ps(fp4 ? 0.5f : 1), by = _mm256_set1_ps(fp4 ? -6 : float(-w.zero));
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) {
+    const __m256 s = _mm256_castsi256_ps(scales[i]);
+    biases[i] = _mm256_castps_si256(_mm256_mul_ps(s, by));
+    scales[i] = _mm256_castps_si256(_mm256_mul_ps(s, factor));
+  }
 }
 
 // Calls eight_groups for the matrix's type of scales.
@@ -97,7 +102,8 @@ static void any_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales,
     case ScaleType::f16:
       return eight_groups<ScaleType::f16>(w, n0, g, scales, biases);
     case ScaleType::bf16:
-      return bf16_groups(w, n0, g, scales, biases);
+      return w.biases ? bf16_groups(w, n0, g, scales, biases)
+                      : eight_groups<ScaleType::bf16>(w, n0, g, scales, biases);
     case ScaleType::e8m0:
       return eight_groups<ScaleType::e8m0>(w, n0, g, scales, biases);
     case ScaleType::e4m3:
@@ -114,7 +120,7 @@ static void last_groups(const Weights& w, int64_t n0, int64_t g, int n, __m256i*
   near.rows = 8;
   near.columns = 8 * w.group;
   near.scales = copies[0];
-  near.biases = copies[1];
+  near.biases = w.biases ? copies[1] : nullptr;
   for (int r = 0; r < 8; r++) {
     const size_t at = size_t((n0 + r < w.rows ? n0 + r : w.rows - 1) * w.groups() + g) * size,
                  to = size_t(r) * 8 * size;

@@ -18,13 +18,14 @@ IG_INLINE void add_repeated(I& sum, I w, const int32_t* x) {
   }
 }
 
-template <int R0, int R1, int Fit, int Blocks>
-static void small_batch_whole_tile(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y) {
+template <int R0, int R1, int Fit, int Blocks, bool Biased>
+static void small_batch_lanes(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y) {
   constexpr bool Wide = Fit == 0;
   constexpr int R = R0 + R1, kOperands = Wide ? 4 : 2;  // operands in a dword of codes
   const int64_t stride = x.columns / (kStep / Blocks), row = w.row_bytes();
   const uint8_t* codes = w.codes + n0 * row;
   const float *x_scales = x.scales + m0 * stride, *x_sums = x.sums + m0 * stride;
+  const int32_t* corrections = x.corrections + m0 * stride;
   const __m512i mask = _mm512_set1_epi32(Wide ? 0x000f000f : 0x0f0f0f0f);
   Scales8 scales[2];
   F acc[R];
@@ -49,7 +50,7 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
         I total[R];
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-          total[r] = zeros();
+          total[r] = Biased ? zeros() : repeat(corrections[r * stride + b]);
         }
 #pragma GCC unroll 8
         for (int d = 0; d < 8 / Blocks; d++) {
@@ -70,21 +71,30 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
           return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_load_ps(low)), _mm256_load_ps(high), 1);
         };
         F scale = both(scales[0].scales + at + b * 8, scales[1].scales + at + b * 8);
-        F bias = both(scales[0].biases + at + b * 8, scales[1].biases + at + b * 8);
+        F bias = Biased ? both(scales[0].biases + at + b * 8, scales[1].biases + at + b * 8) : set(0);
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
           acc[r] = fma(scale * set(x_scales[r * stride + b]), to_float(total[r]), acc[r]);
-          acc[r] = fma(bias, set(x_sums[r * stride + b]), acc[r]);
+          if constexpr (Biased) {
+            acc[r] = fma(bias, set(x_sums[r * stride + b]), acc[r]);
+          }
         }
       }
       x_scales += Blocks;
       x_sums += Blocks;
+      corrections += Blocks;
     }
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; r++) {
     store(y + r * kSmallBatchTile, acc[r]);
   }
+}
+
+template <int R0, int R1, int Fit, int Blocks>
+static void small_batch_whole_tile(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y) {
+  x.layout.zero ? small_batch_lanes<R0, R1, Fit, Blocks, false>(w, x, n0, m0, y)
+                : small_batch_lanes<R0, R1, Fit, Blocks, true>(w, x, n0, m0, y);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -190,7 +190,7 @@ IG_INLINE void prefetch_tile(const Weights& w, int64_t n, int64_t k) {
   const int size = w.format == Format::fp4 ? 1 : w.scale_type == ScaleType::f32 ? 4 : 2;
   const int64_t at = (n * w.groups() + (k >> __builtin_ctz(unsigned(w.group))) * kSmallBatchTile) * size;
   _mm_prefetch(static_cast<const char*>(w.scales) + at, _MM_HINT_T1);
-  _mm_prefetch(static_cast<const char*>(w.format == Format::fp4 ? w.scales : w.biases) + at, _MM_HINT_T1);
+  _mm_prefetch(static_cast<const char*>(w.biases ? w.biases : w.scales) + at, _MM_HINT_T1);
 }
 
 // The general small-batch product: all integer formats, partial steps and partial tiles. The template arguments are

@@ -21,6 +21,7 @@ struct TileOperands {
   const float* scales;  // of the activations, [block][rows]; sums and corrections have the same shape
   const float* sums;
   const int32_t* corrections;
+  bool biased;  // biases are added to the results; if not, corrections has what replaces them
   float* c;
   const Ahead& ahead;
   int call;  // of ahead.fetch, for block 0
@@ -52,28 +53,34 @@ IG_INLINE void with_rows(int rows, F of) {
 
 // Epilogue of block b: dequantizes the integer sums and adds them to c:
 //   c[r] += w_bias * x_sum[r] + w_scale * x_scale[r] * sum[r]
-// What does not depend on the integer sums comes first, so that it executes while these are being completed.
-template <int R>
+// The first term is missing if the zero point was subtracted from the sums. What does not depend on the sums comes
+// first, so that it executes while these are being completed.
+template <int R, bool Biased>
 IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
   F scale[2], bias[2];
 #pragma GCC unroll 2
   for (int j = 0; j < 2; j++) {
     const int at = (m.tile.first + b) * kTile + j * kLanes;
     scale[j] = load(m.tile.scales + at);
-    bias[j] = load(m.tile.biases + at);
+    bias[j] = Biased ? load(m.tile.biases + at) : set(0);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; r++) {
-    const F x_scale = set(m.scales[b * R + r]), x_sum = set(m.sums[b * R + r]);
+    const F x_scale = set(m.scales[b * R + r]), x_sum = Biased ? set(m.sums[b * R + r]) : set(0);
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
       float* y = m.c + r * kTile + j * kLanes;
-      F v = fma(bias[j], x_sum, load(y)), s = scale[j] * x_scale;
+      F v = Biased ? fma(bias[j], x_sum, load(y)) : load(y), s = scale[j] * x_scale;
       IG_KEEP(v);
       IG_KEEP(s);
       store(y, fma(s, to_float(sum[r][j]), v));
     }
   }
+}
+
+template <int R>
+IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
+  m.biased ? epilogue<R, true>(m, b, sum) : epilogue<R, false>(m, b, sum);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

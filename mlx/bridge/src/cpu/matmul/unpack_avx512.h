@@ -153,7 +153,14 @@ static void whole_tile_scales(const Weights& w, int64_t n0, int64_t k0, int colu
     for (int h = 0; h < 2; h++) {
       F scales[8], biases[8];
       sixteen_groups(w, w.scales, n0 + h * kLanes, first + g, scales);
-      sixteen_groups(w, w.biases, n0 + h * kLanes, first + g, biases);
+      if (w.biases) {
+        sixteen_groups(w, w.biases, n0 + h * kLanes, first + g, biases);
+      } else {
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) {
+          biases[i] = scales[i] * set(float(-w.zero));
+        }
+      }
 #pragma GCC unroll 8
       for (int i = 0; i < 8; i++) {
         for (int b = (g + i) * per; b < (g + i + 1) * per && b < kDepth / block; b++) {

@@ -50,7 +50,7 @@ static __attribute__((noinline)) void winograd_block(TileOperands m) {
       I correction = repeat(m.corrections[b * R + r]);
 #pragma GCC unroll 2
       for (int j = 0; j < 2; j++) {
-        sum[r][j] = subtract(load_lanes(m.tile.corrections + b * kTile + j * kLanes), correction);
+        sum[r][j] = add_dwords(load_lanes(m.tile.corrections + b * kTile + j * kLanes), correction);
         IG_KEEP(sum[r][j]);
       }
     }

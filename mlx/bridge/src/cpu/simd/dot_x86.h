@@ -15,6 +15,7 @@ using I = __m512i;
 IG_INLINE I zeros() { return _mm512_setzero_si512(); }
 IG_INLINE I load_lanes(const void* p) { return _mm512_loadu_si512(p); }
 IG_INLINE void store_lanes(void* p, I v) { _mm512_storeu_si512(p, v); }
+IG_INLINE I add_dwords(I a, I b) { return _mm512_add_epi32(a, b); }
 IG_INLINE I subtract(I a, I b) { return _mm512_sub_epi32(a, b); }
 IG_INLINE I add_words(I a, I b) { return _mm512_add_epi16(a, b); }
 IG_INLINE I repeat(int32_t v) { return _mm512_set1_epi32(v); }
@@ -35,6 +36,7 @@ using I = __m256i;
 IG_INLINE I zeros() { return _mm256_setzero_si256(); }
 IG_INLINE I load_lanes(const void* p) { return _mm256_load_si256(static_cast<const I*>(p)); }
 IG_INLINE void store_lanes(void* p, I v) { _mm256_store_si256(static_cast<I*>(p), v); }
+IG_INLINE I add_dwords(I a, I b) { return _mm256_add_epi32(a, b); }
 IG_INLINE I subtract(I a, I b) { return _mm256_sub_epi32(a, b); }
 IG_INLINE I add_words(I a, I b) { return _mm256_add_epi16(a, b); }
 IG_INLINE I repeat(int32_t v) { return _mm256_set1_epi32(v); }

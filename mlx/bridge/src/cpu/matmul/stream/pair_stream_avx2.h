@@ -8,6 +8,7 @@ namespace ingot::cpu::INGOT_ISA {
 // Reads the scales and biases of weight rows, eight blocks of columns at a time.
 struct UnitScales {
   const uint8_t *scales, *biases;
+  float factor;             // of a scale that is its bias, if there are no biases
   ScaleType type;
   int size;                 // bytes of a scale
   int shift;                // blocks of a group, log 2
@@ -15,13 +16,13 @@ struct UnitScales {
 
   explicit UnitScales(const Weights& w)
       : scales(static_cast<const uint8_t*>(w.scales)), biases(static_cast<const uint8_t*>(w.biases)),
-        type(w.scale_type), size(w.scale_bytes()), shift(w.group > kStep), row_bytes(w.groups() * size),
-        last(w.rows * row_bytes - kUnit * size) {}
+        factor(float(-w.zero)), type(w.scale_type), size(w.scale_bytes()), shift(w.group > kStep),
+        row_bytes(w.groups() * size), last(w.rows * row_bytes - kUnit * size) {}
 
   // Loads those of n blocks from block b on, at most eight; other lanes are zero.
   inline __attribute__((always_inline)) void read(int64_t row, int64_t b, int64_t n, __m256& s, __m256& o) const {
     const int64_t at = row * row_bytes + (b >> shift) * size;
-    const uint8_t* from[2] = {scales + at, biases + at};
+    const uint8_t* from[2] = {scales + at, (biases ? biases : scales) + at};
     alignas(32) uint8_t copy[2][kUnit * 4];
     if (__builtin_expect(at > last, 0)) {
 #pragma GCC unroll 1
@@ -34,6 +35,7 @@ struct UnitScales {
     auto load_both = [&]<ScaleType T>() __attribute__((always_inline)) {
       s = load_scales<T>(from[0], 0);
       o = load_scales<T>(from[1], 0);
+      o = biases ? o : _mm256_mul_ps(o, _mm256_set1_ps(factor));
     };
     switch (type) {
       case ScaleType::f16:

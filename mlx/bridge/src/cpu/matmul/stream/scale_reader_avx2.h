@@ -35,7 +35,8 @@ class ScaleReader {
 
   ScaleReader(const Weights& w, const Activations& x) : x_scales_(x.scales), x_sums_(x.sums) {
     scales_ = static_cast<const uint8_t*>(w.scales);
-    biases_ = kBiases ? static_cast<const uint8_t*>(w.biases) : scales_;
+    biases_ = static_cast<const uint8_t*>(w.biases);
+    factor_ = kBiases ? float(-w.zero) : 1;
     row_bytes_ = w.columns / Group * kSize;
     last_ = w.rows * row_bytes_ - kUnit * kSize;
     const int64_t blocks = w.columns / kBlock, whole = blocks / kUnit * kUnit;
@@ -53,7 +54,7 @@ class ScaleReader {
     int64_t at = row * row_bytes_ + b / kPerGroup * kSize;
     const float *x_scales = x_scales_ + b, *x_sums = x_sums_ + b;
     for (; n >= kUnit; n -= kUnit) {
-      const __m256 scale = load(scales_, at, kBytes), bias = kBiases ? load(biases_, at, kBytes) : scale;
+      const __m256 scale = load(scales_, at, kBytes), bias = load_biases(scale, at, kBytes);
       _mm256_store_ps(to, _mm256_mul_ps(scale, _mm256_loadu_ps(x_scales)));
       added = _mm256_fmadd_ps(bias, _mm256_loadu_ps(x_sums), added);
       at += kBytes;
@@ -65,7 +66,7 @@ class ScaleReader {
       const int64_t bytes = n / kPerGroup * kSize;
       const __m256 lanes = _mm256_load_ps(reinterpret_cast<const float*>(end_lanes_));
       const __m256 scale = _mm256_and_ps(load(scales_, at, bytes), lanes);
-      const __m256 bias = kBiases ? _mm256_and_ps(load(biases_, at, bytes), lanes) : scale;
+      const __m256 bias = _mm256_and_ps(load_biases(scale, at, bytes), lanes);
       _mm256_store_ps(to, _mm256_mul_ps(scale, _mm256_load_ps(end_scales_)));
       added = _mm256_fmadd_ps(bias, _mm256_load_ps(end_sums_), added);
     }
@@ -78,11 +79,19 @@ class ScaleReader {
   static constexpr int kBytes = kUnit / kPerGroup * kSize;
 
   const uint8_t *scales_, *biases_;
+  float factor_;                // of a scale that is its bias, if there are no biases
   int64_t row_bytes_, last_;  // of the scales; where the last vector begins that does not reach past the matrix
   const float *x_scales_, *x_sums_;
   // The lanes of blocks that fill no vector, and the activations' scales and sums for these.
   alignas(32) int32_t end_lanes_[kUnit];
   alignas(32) float end_scales_[kUnit], end_sums_[kUnit];
+
+  inline __attribute__((always_inline)) __m256 load_biases(__m256 scale, int64_t at, int64_t bytes) const {
+    if constexpr (!kBiases) {
+      return scale;
+    }
+    return biases_ ? load(biases_, at, bytes) : _mm256_mul_ps(scale, _mm256_set1_ps(factor_));
+  }
 
   // Loads the scales of eight blocks, which may be of the next row. Those past the matrix are zero: it has `bytes`
   // bytes.

@@ -17,18 +17,17 @@ constexpr int kFloatStreamRows = 8;        // of weights that are multiplied in 
 
 // Loads the scales and biases of eight groups of a weight row from index at on, as float32.
 IG_INLINE void load_8_groups(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
+  auto load_both = [&]<ScaleType T>() __attribute__((always_inline)) {
+    scales = load_scales<T>(w.scales, at);
+    biases = w.biases ? load_scales<T>(w.biases, at) : _mm256_mul_ps(scales, _mm256_set1_ps(float(-w.zero)));
+  };
   switch (w.scale_type) {
     case ScaleType::bf16:
-      scales = load_scales<ScaleType::bf16>(w.scales, at);
-      biases = load_scales<ScaleType::bf16>(w.biases, at);
-      break;
+      return load_both.template operator()<ScaleType::bf16>();
     case ScaleType::f16:
-      scales = load_scales<ScaleType::f16>(w.scales, at);
-      biases = load_scales<ScaleType::f16>(w.biases, at);
-      break;
+      return load_both.template operator()<ScaleType::f16>();
     default:
-      scales = load_scales<ScaleType::f32>(w.scales, at);
-      biases = load_scales<ScaleType::f32>(w.biases, at);
+      return load_both.template operator()<ScaleType::f32>();
   }
 }
 

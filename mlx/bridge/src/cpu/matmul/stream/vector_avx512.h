@@ -54,7 +54,7 @@ IG_INLINE void weight_scales(const Weights& w, int64_t group, int64_t b, int64_t
     biases = scales * -6.0f;
     scales = scales * 0.5f;
   } else {
-    biases = load(w.biases);
+    biases = w.biases ? load(w.biases) : scales * set(float(-w.zero));
   }
 }
 
