@@ -59,6 +59,8 @@ type Attention interface {
 	Wrote(s mlx.Store, rows int)
 	// View returns the current storage. It is empty before the first step.
 	View() Storage
+	// Whole is View for readers that need all positions in one storage.
+	Whole() Storage
 	// Read registers an array that is computed after the storage of View has been read.
 	Read(done *mlx.Array)
 }
@@ -66,8 +68,9 @@ type Attention interface {
 // Storage is keys and values in memory, plain or packed.
 type Storage struct {
 	mlx.Store
-	Ring  bool         // position p is at slot p mod capacity, otherwise at slot p
-	After []*mlx.Array // readers of this version, which must finish before the next write
+	Shared []mlx.StorePart // the first positions, if not in the store; their memory is only read
+	Ring   bool            // position p is at slot p mod capacity, otherwise in order, after those of Shared
+	After  []*mlx.Array    // readers of this version, which must finish before the next write
 }
 
 // Kind is the kind of state that a layer keeps. Kinds are comparable.
@@ -151,7 +154,7 @@ func (k Kind) new() Layer {
 		r.bits, r.exact = k.bits, k.exact
 		return r
 	case compressed:
-		return &Compressed{rate: k.rate, store: KV{stored: stored{bits: k.bits, exact: k.exact}}}
+		return &Compressed{rate: k.rate, store: KV{stored: stored{bits: k.bits, exact: k.exact}, whole: true}}
 	case recurrent:
 		return &State{}
 	}

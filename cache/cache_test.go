@@ -29,7 +29,7 @@ func rows(e *mlx.Thread, start, n int) *mlx.Array {
 func step(e *mlx.Thread, c cache.Attention, n int) *mlx.Array {
 	x, q := rows(e, c.Offset(), n), mlx.Zeros(e, mlx.Float32, n, 2, 4)
 	s := c.Reserve(x, x, n)
-	segment := mlx.AttendSegment{Store: s.Store, Rows: n, Position: c.Offset()}
+	segment := mlx.AttendSegment{Store: s.Store, Shared: s.Shared, Rows: n, Position: c.Offset()}
 	out, stores := mlx.Attend(q, x, x, []mlx.AttendSegment{segment},
 		mlx.AttendOptions{Scale: 1, Ring: s.Ring, After: s.After})
 	c.Wrote(stores[0], n)
@@ -41,7 +41,7 @@ func wantPositions(t *testing.T, c cache.Attention, n int) {
 	if c.Offset() != n {
 		t.Fatalf("offset %d, want %d", c.Offset(), n)
 	}
-	s := c.View()
+	s := c.Whole()
 	for name, x := range map[string]*mlx.Array{"keys": s.K, "values": s.V} {
 		if x.Dim(0) != 1 || x.Dim(1) != 2 || x.Dim(2) < n || x.Dim(3) != 4 {
 			t.Fatalf("%s: storage is %v", name, x)

@@ -47,6 +47,9 @@ func (c *Compressed) Wrote(s mlx.Store, rows int) {
 // View implements Attention.
 func (c *Compressed) View() Storage { return c.store.View() }
 
+// Whole implements Attention.
+func (c *Compressed) Whole() Storage { return c.store.Whole() }
+
 // Read implements Attention.
 func (c *Compressed) Read(done *mlx.Array) { c.store.Read(done) }
 

@@ -29,7 +29,7 @@ func (s *Sequence) Advance(rows int) {
 
 // inPlace implements Layer.
 func (c *KV) inPlace(rows int) (k, v *mlx.Array, ok bool) {
-	return c.k, c.v, c.k != nil && len(c.tails) == 0 && c.offset+rows <= c.k.Dim(2)
+	return c.k, c.v, c.k != nil && len(c.tails) == 0 && c.offset+rows-c.base <= c.k.Dim(2)
 }
 
 // inPlace implements Layer.

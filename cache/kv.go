@@ -8,94 +8,176 @@ import (
 
 // KV keeps the keys and values of all positions. The zero value is empty.
 //
-// It can rewind to any position and restores a snapshot if it has the positions before it. Storage grows by 256
-// positions, beyond 8192 by 1/32 to 1/16 of its size.
+// It can rewind to any position and restores a snapshot if it has the positions before it. On a CPU it then reads the
+// snapshot's memory, which it shares with all that restored the same, and has storage of its own for the positions
+// after it. Storage grows by 256 positions, beyond 8192 by 1/32 to 1/16 of its size.
 type KV struct {
 	stored
-	tails []tail // restored but not yet joined to the storage, in order, so that a path of many snapshots is copied once
+	shared []part // positions before base, in memory that is only read; those from base on are in the storage
+	base   int
+	tails  []part // restored after the positions in storage, in order; the next use shares or copies them
+	whole  bool   // its readers need all positions in one storage, so it shares nothing
 }
 
-// tail holds positions from at on. It is valid up to the start of the next tail or the end of the cache.
-type tail struct {
+// part is positions from at on, up to the next part or to the end.
+type part struct {
 	slots
 	at int
 }
+
+// maxShared is the number of parts that are shared; the kernels take no more (kMaxShared in cpu/attention).
+const maxShared = 8
 
 func (c *KV) kind() Kind { return Kind{form: full, bits: c.bits, exact: c.exact} }
 
 // State implements Layer.
 func (c *KV) State() []*mlx.Array {
-	c.join(c.offset)
+	c.settle(c.offset)
 	return c.arrays()
 }
 
 // Reserve implements Attention. It does not copy storage past the offset.
 func (c *KV) Reserve(k, v *mlx.Array, rows int) Storage {
 	n := c.offset + rows
-	switch {
-	case c.k == nil && len(c.tails) == 0:
-		c.replace(c.room(k, v, ceil(n)))
-	case c.k != nil && c.offset == 0 && c.k.Dim(2) < n:
-		c.replace(c.zeros(ceil(n)))
-	case c.k == nil || c.k.Dim(2) < n:
+	c.settle(n)
+	switch own := n - c.base; {
+	case c.k == nil:
+		c.replace(c.room(k, v, ceil(own)))
+	case c.offset == c.base && c.k.Dim(2) < own:
+		c.replace(c.zeros(ceil(own)))
+	case c.k.Dim(2) < own:
 		c.regrow(n)
-	default:
-		c.join(n)
 	}
-	return c.view(false)
+	return c.current()
 }
 
 // View implements Attention.
 func (c *KV) View() Storage {
-	c.join(c.offset)
-	return c.view(false)
+	c.settle(c.offset)
+	if c.k == nil && c.base > 0 {
+		c.replace(c.shared[0].zeros(step))
+	}
+	return c.current()
 }
 
-// join copies the tails into storage for n positions.
-func (c *KV) join(n int) {
+// Whole implements Attention.
+func (c *KV) Whole() Storage {
+	c.whole = true
+	c.settle(c.offset)
+	if c.base > 0 {
+		parts := c.parts(0, c.offset)
+		parts[0].scope(func() { c.replace(join(ceil(c.offset), parts...)) })
+		c.unshare(0)
+	}
+	return c.current()
+}
+
+func (c *KV) current() Storage {
+	s := c.view(false)
+	for i, p := range c.shared {
+		all := p.part(0, endOf(c.shared, i, c.base)-p.at)
+		s.Shared = append(s.Shared, mlx.StorePart{
+			Store: mlx.Store{K: p.k, V: p.v, Bits: c.bits}, Begin: all.begin, End: all.end,
+		})
+	}
+	return s
+}
+
+// endOf returns where part i of a list ends. The list ends at end.
+func endOf(list []part, i, end int) int {
+	if i+1 < len(list) {
+		return list[i+1].at
+	}
+	return end
+}
+
+// sharing returns how many of the tails will be shared: none if there are positions in storage.
+func (c *KV) sharing() int {
+	if len(c.tails) == 0 || c.whole || c.tails[0].at > c.base || c.tails[0].k.Thread().Info().GPU {
+		return 0
+	}
+	return min(len(c.tails), maxShared-len(c.shared))
+}
+
+// settle shares the tails, or copies them into storage for n positions.
+func (c *KV) settle(n int) {
+	if k := c.sharing(); k > 0 {
+		c.base = endOf(c.tails, k-1, c.offset)
+		c.shared = append(c.shared, c.tails[:k]...)
+		c.tails = slices.Clone(c.tails[k:])
+		c.discard() // who knows this store does not know the parts before the next one
+	}
 	if len(c.tails) > 0 {
 		c.regrow(n)
 	}
 }
 
-// regrow copies all positions to new storage for n.
+// regrow copies all positions that are not shared to new storage for n positions.
 func (c *KV) regrow(n int) {
-	parts := c.parts()
-	parts[0].scope(func() { c.replace(join(ceil(n), parts...)) })
+	parts := c.parts(c.base, c.offset)
+	parts[0].scope(func() { c.replace(join(ceil(n-c.base), parts...)) })
 	c.drop(0)
 }
 
-// parts returns all positions in order.
-func (c *KV) parts() []slots {
-	var parts []slots
+// parts returns the positions [from, to) in order. There must be any.
+func (c *KV) parts(from, to int) (list []slots) {
+	add := func(begin, end int, all slots) { // all begins at position begin
+		if a, b := max(from, begin), min(to, end); a < b {
+			list = append(list, all.part(a-begin, b-begin))
+		}
+	}
+	for i, p := range c.shared {
+		add(p.at, endOf(c.shared, i, c.base), p.slots)
+	}
 	end := c.offset
-	for _, t := range slices.Backward(c.tails) {
-		parts = append(parts, t.part(0, end-t.at))
-		end = t.at
+	if len(c.tails) > 0 {
+		end = c.tails[0].at
 	}
-	if end > 0 {
-		parts = append(parts, c.slots(0, end))
+	add(c.base, end, c.slots(0, end-c.base))
+	for i, p := range c.tails {
+		add(p.at, endOf(c.tails, i, c.offset), p.slots)
 	}
-	slices.Reverse(parts)
-	return parts
+	return list
 }
 
-// restored returns the bytes that are not in the storage yet.
+// restored returns the bytes that the next step copies to the storage.
 func (c *KV) restored() (n int64) {
-	for _, t := range c.tails {
-		for _, x := range t.arrays() {
-			n += int64(x.Bytes()) / int64(x.Dim(2)) * int64(t.len())
+	for i := c.sharing(); i < len(c.tails); i++ {
+		for _, x := range c.tails[i].arrays() {
+			n += int64(x.Bytes()) / int64(x.Dim(2)) * int64(endOf(c.tails, i, c.offset)-c.tails[i].at)
 		}
 	}
 	return n
 }
 
-// drop removes the tails from position target on.
-func (c *KV) drop(target int) {
-	for n := len(c.tails); n > 0 && c.tails[n-1].at >= target; n-- {
-		mlx.Free(c.tails[n-1].k, c.tails[n-1].v)
-		c.tails = c.tails[:n-1]
+// positionBytes returns the size of a position. There must be one.
+func (c *KV) positionBytes() (n int64) {
+	p := c.pair
+	if p.k == nil {
+		p = c.shared[0].pair
 	}
+	for _, x := range p.arrays() {
+		n += int64(x.Bytes()) / int64(x.Dim(2))
+	}
+	return n
+}
+
+// drop removes the tails from position target on.
+func (c *KV) drop(target int) { c.tails = freeFrom(c.tails, target) }
+
+// unshare removes the shared parts from position target on, before base.
+func (c *KV) unshare(target int) {
+	c.shared = freeFrom(c.shared, target)
+	c.base = target
+}
+
+// freeFrom frees the parts that begin at position target or later, and returns the others.
+func freeFrom(list []part, target int) []part {
+	for n := len(list); n > 0 && list[n-1].at >= target; n-- {
+		mlx.Free(list[n-1].k, list[n-1].v)
+		list = list[:n-1]
+	}
+	return list
 }
 
 // CanRewind implements Layer.
@@ -106,7 +188,10 @@ func (c *KV) Rewind(target int) bool {
 	if c.open || !c.CanRewind(target) {
 		return false
 	}
-	c.drop(target)
+	if c.drop(target); target < c.base {
+		c.unshare(target)
+		c.discard() // as in settle
+	}
 	c.offset = target
 	return true
 }
@@ -119,8 +204,8 @@ func (c *KV) snapshot(from, to int) (s *Snapshot) {
 	if c.open || to <= from {
 		return nil
 	}
-	c.join(c.offset)
-	c.scope(func() { s = joined(c.kind(), from, to, c.slots(from, to)) })
+	parts := c.parts(from, to)
+	parts[0].scope(func() { s = joined(c.kind(), from, to, parts...) })
 	return s
 }
 
@@ -138,7 +223,7 @@ func (c *KV) Restore(s *Snapshot, target int) bool {
 		// The snapshot may be closed before the storage is needed, so keep handles.
 		p := s.pair().each(func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 2, mlx.Range(0, x.Dim(2))) })
 		mlx.Keep(p.k, p.v)
-		c.tails = append(c.tails, tail{p.slots(0, target-s.from), s.from})
+		c.tails = append(c.tails, part{p.slots(0, target-s.from), s.from})
 		c.offset = target
 	}
 	return true
@@ -147,5 +232,6 @@ func (c *KV) Restore(s *Snapshot, target int) bool {
 // Free implements Layer.
 func (c *KV) Free() {
 	c.drop(0)
+	c.unshare(0)
 	c.free()
 }

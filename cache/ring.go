@@ -63,6 +63,9 @@ func (c *Ring) capacity(offset, rows int) int {
 // View implements Attention.
 func (c *Ring) View() Storage { return c.view(c.k != nil && c.k.Dim(2) >= c.window) }
 
+// Whole implements Attention.
+func (c *Ring) Whole() Storage { return c.View() }
+
 // Wrap grows storage to the full window, so that it can be read as a ring beside others.
 func (c *Ring) Wrap() Storage {
 	if c.k != nil && c.k.Dim(2) < c.window {

@@ -32,7 +32,7 @@ func (s *Sequence) Shape() Shape {
 		}
 		switch c := l.(type) {
 		case *KV:
-			shape.position += n / int64(c.k.Dim(2))
+			shape.position += c.positionBytes()
 		case *Ring:
 			add(&shape.rings, c.window, n/int64(c.k.Dim(2)))
 		case *Compressed:

@@ -16,7 +16,7 @@ func (s *Sequence) Skip(n int) {
 
 // skip implements Layer.
 func (c *KV) skip(n int) {
-	if c.k.Dim(2) < c.offset+n {
+	if c.k.Dim(2) < c.offset+n-c.base {
 		c.regrow(c.offset + n)
 	}
 	c.offset += n

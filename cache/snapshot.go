@@ -6,8 +6,8 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Snapshot is a copy of one layer's state. Its arrays share no memory with the layer and may still be computing. The
-// owner closes it, once.
+// Snapshot is a copy of one layer's state. Nothing writes to its arrays, which may still be computing; layers that
+// restored it may read them, also after it is closed. The owner closes it, once.
 type Snapshot struct {
 	kind     Kind
 	from, to int

@@ -141,9 +141,15 @@ func (c *stored) view(ring bool) Storage {
 }
 
 func (c *stored) free() {
+	c.discard()
+	*c = stored{bits: c.bits, exact: c.exact}
+}
+
+// discard frees the storage.
+func (c *stored) discard() {
 	mlx.Free(c.k, c.v)
 	mlx.Free(c.readers...)
-	*c = stored{bits: c.bits, exact: c.exact}
+	c.pair, c.readers = pair{}, nil
 }
 
 // ceil returns the positions of storage for n: a multiple of step, or of a sixteenth of the power of two below n if

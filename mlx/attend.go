@@ -21,13 +21,20 @@ func PackedBytes(channels, bits int) int {
 	return channels*bits/8 + (channels+31)/32*4
 }
 
+// StorePart is the slots [Begin, End) of a store.
+type StorePart struct {
+	Store
+	Begin, End int
+}
+
 // AttendSegment is a run of consecutive rows of one sequence.
 type AttendSegment struct {
 	Store    Store
-	Rows     int // number of queries, taken after those of the previous segment
-	Position int // of the first row; the others are consecutive
-	Stored   int // number of keys and values to write; the last ones are at the queries' positions. 0 means Rows
-	Seen     int // for AttendStored: the number of positions in the store
+	Shared   []StorePart // the sequence's first positions, which are only read; Store has the positions after them
+	Rows     int         // number of queries, taken after those of the previous segment
+	Position int         // of the first row; the others are consecutive
+	Stored   int         // number of keys and values to write; the last ones are at the queries' positions. 0 means Rows
+	Seen     int         // for AttendStored: the number of positions in the store
 }
 
 // AttendOptions configures Attend and AttendStored. Scale is required.
@@ -36,7 +43,7 @@ type AttendOptions struct {
 	SoftCap float64  // scores become SoftCap*tanh(score/SoftCap); 0 disables it
 	Window  int      // positions that a row sees, including its own; 0 means all up to its own
 	Chunked bool     // a row sees the positions up to its own from the last multiple of Window on
-	Ring    bool     // position p is in slot p mod capacity, and capacity is at least Window; otherwise in slot p
+	Ring    bool     // position p is in slot p mod capacity, and capacity is at least Window; otherwise in order
 	Sinks   *Array   // [heads] scores without a value, or nil
 	Values  int      // for stores without V: the values are the first Values channels of the keys
 	After   []*Array // computed before the stores are written: readers of older versions
@@ -49,17 +56,25 @@ type AttendOptions struct {
 func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 	stores := make([]*Array, 0, 2*len(segments))
 	table := make([]int, 0, 4*len(segments))
+	var shared []*Array
+	var parts []int
 	bits := 0
+	of := func(s Store, to []*Array) []*Array {
+		if s.Bits != bits {
+			panic(&Error{Message: fmt.Sprintf("Attend: stores of %d and of %d bits in one call (0 is plain)", s.Bits, bits)})
+		}
+		if to = append(to, s.K); o.Values == 0 {
+			to = append(to, s.V)
+		}
+		return to
+	}
 	for i, s := range segments {
 		if i == 0 {
 			bits = s.Store.Bits
-		} else if s.Store.Bits != bits {
-			panic(&Error{Message: fmt.Sprintf("Attend: stores of %d and of %d bits in one call (0 is plain)",
-				s.Store.Bits, bits)})
 		}
-		stores = append(stores, s.Store.K)
-		if o.Values == 0 {
-			stores = append(stores, s.Store.V)
+		stores = of(s.Store, stores)
+		for _, p := range s.Shared {
+			shared, parts = of(p.Store, shared), append(parts, i, p.Begin, p.End)
 		}
 		seen, stored := s.Seen, 0
 		if k != nil {
@@ -69,7 +84,7 @@ func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 	}
 	return attend(
 		q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Chunked, o.Ring, o.Values, bits,
-		o.Positions,
+		o.Positions, shared, parts...,
 	)
 }
 

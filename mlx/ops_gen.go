@@ -1824,7 +1824,7 @@ func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale fl
 	return c.one()
 }
 
-func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, chunked bool, ring bool, values int, bits int, positions *Array) []*Array {
+func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, chunked bool, ring bool, values int, bits int, positions *Array, shared []*Array, parts ...int) []*Array {
 	c := threadOf(opAttend, q).begin(opAttend)
 	c.array(q)
 	c.optional(k)
@@ -1841,6 +1841,8 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	c.int(values)
 	c.int(bits)
 	c.optional(positions)
+	c.arrays(shared)
+	c.ints(parts)
 	return c.many()
 }
 

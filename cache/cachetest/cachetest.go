@@ -35,7 +35,7 @@ func Put(e *mlx.Thread, l cache.Layer, window int, values ...float32) {
 		case cache.Attention:
 			k, q := mlx.Contiguous(mlx.BroadcastTo(x, len(values), 2, 4)), mlx.Zeros(e, mlx.Float32, len(values), 2, 4)
 			st := c.Reserve(k, k, len(values))
-			segment := mlx.AttendSegment{Store: st.Store, Rows: len(values), Position: c.Offset()}
+			segment := mlx.AttendSegment{Store: st.Store, Shared: st.Shared, Rows: len(values), Position: c.Offset()}
 			_, stores := mlx.Attend(q, k, k, []mlx.AttendSegment{segment},
 				mlx.AttendOptions{Scale: 1, Window: window, Ring: st.Ring, After: st.After})
 			c.Wrote(stores[0], len(values))
@@ -81,19 +81,19 @@ func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
 			if sparse, ok := c.(*cache.Compressed); ok {
 				end = sparse.Entries(0)
 			}
-			keys, values := numbers(v.K, v.Bits), numbers(v.V, v.Bits)
-			capacity := v.K.Dim(2)
-			for p := first; p < end; p++ {
-				slot := p
+			base := 0
+			for _, p := range v.Shared {
+				got = append(got, slots(p.Store, p.Begin, p.End)...)
+				base += p.End - p.Begin
+			}
+			got = got[min(first, len(got)):]
+			own := slots(v.Store, 0, v.K.Dim(2))
+			for p := max(first, base); p < end; p++ {
+				slot := p - base
 				if v.Ring {
-					slot = p % capacity
+					slot = p % len(own)
 				}
-				got = append(got, keys[4*slot])
-				// The second head and the values hold the same numbers.
-				if i := 4*(capacity+slot) + 3; keys[i] != keys[4*slot] || values[i] != keys[4*slot] ||
-					values[4*slot] != keys[4*slot] {
-					got = append(got, -1)
-				}
+				got = append(got, own[slot])
 			}
 		case *cache.State:
 			if conv, delta := c.Arrays(); conv != nil {
@@ -101,6 +101,20 @@ func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
 			}
 		}
 	})
+	return got
+}
+
+// slots returns the numbers of a store's slots [begin, end), or -1 where the second head or the values do not hold the
+// same.
+func slots(s mlx.Store, begin, end int) (got []float32) {
+	keys, values := numbers(s.K, s.Bits), numbers(s.V, s.Bits)
+	for slot := begin; slot < end; slot++ {
+		n := keys[4*slot]
+		if i := 4*(s.K.Dim(2)+slot) + 3; keys[i] != n || values[i] != n || values[4*slot] != n {
+			n = -1
+		}
+		got = append(got, n)
+	}
 	return got
 }
 

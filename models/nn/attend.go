@@ -40,7 +40,8 @@ func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array
 	for i, s := range b.Segments {
 		rows := queries.Segments[i].Len
 		segments[i] = mlx.AttendSegment{
-			Store: storages[i].Store, Rows: rows, Position: s.attention(layer).Offset() + s.Len - rows, Stored: s.Len,
+			Store: storages[i].Store, Shared: storages[i].Shared, Rows: rows,
+			Position: s.attention(layer).Offset() + s.Len - rows, Stored: s.Len,
 		}
 		after = append(after, storages[i].After...)
 	}
@@ -66,7 +67,8 @@ func AttendStored(b *Batch, layer int, q *mlx.Array, o AttendOptions) *mlx.Array
 	segments := make([]mlx.AttendSegment, len(b.Segments))
 	for i, s := range b.Segments {
 		segments[i] = mlx.AttendSegment{
-			Store: storages[i].Store, Rows: s.Len, Position: s.Pos, Seen: s.attention(layer).Offset(),
+			Store: storages[i].Store, Shared: storages[i].Shared, Rows: s.Len, Position: s.Pos,
+			Seen: s.attention(layer).Offset(),
 		}
 	}
 	out, read := mlx.AttendStored(q, segments, o.over(b, ring, nil))

@@ -52,7 +52,7 @@ func (o AttendOptions) chosen(b *Batch, rate int) mlx.ChosenOptions {
 func (b *Batch) stored(layer int) []mlx.AttendSegment {
 	segments := make([]mlx.AttendSegment, len(b.Segments))
 	for i, s := range b.Segments {
-		segments[i] = mlx.AttendSegment{Store: s.attention(layer).View().Store, Rows: s.Len, Position: s.Pos}
+		segments[i] = mlx.AttendSegment{Store: s.attention(layer).Whole().Store, Rows: s.Len, Position: s.Pos}
 	}
 	return segments
 }
@@ -130,7 +130,9 @@ func WriteKV(b *Batch, layer int, k, v *mlx.Array) {
 	}
 	o.Ring = b.rings(layer, storages)
 	for i, s := range b.Segments {
-		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: s.Len, Position: s.Pos, Stored: s.Len}
+		segments[i] = mlx.AttendSegment{
+			Store: storages[i].Store, Shared: storages[i].Shared, Rows: s.Len, Position: s.Pos, Stored: s.Len,
+		}
 		o.After = append(o.After, storages[i].After...)
 	}
 	_, stores := mlx.Attend(k, k, v, segments, o)
@@ -164,7 +166,7 @@ func ReadHeads(s Segment, layer int) (k, v *mlx.Array, done func(*mlx.Array)) {
 
 func readHeads(s Segment, layer, begin, end int) (k, v *mlx.Array, done func(*mlx.Array)) {
 	c := s.attention(layer)
-	storage := c.View()
+	storage := c.Whole()
 	heads := func(x *mlx.Array) *mlx.Array {
 		if x == nil {
 			return nil

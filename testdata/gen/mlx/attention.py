@@ -55,10 +55,10 @@ def unpack_rows(x, bits, dtype):
     return mx.array(np.stack(out).reshape(*x.shape[:-1], -1)).astype(dtype)
 
 
-def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, chunked, ring, values, bits, positions):
+def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, chunked, ring, values, bits, positions, shared, parts):
     """Attention by the definition, one row at a time: each sequence attends its own keys and values.
 
-    positions repeats what segments says.
+    positions repeats what segments says. A sequence's first positions are in slots of shared, its next ones in its own stores.
     """
     each = 1 if values else 2
     stores, out, row, first = list(stores), [], 0, 0
@@ -70,9 +70,12 @@ def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, chun
         rows, position, seen, fresh = segments[i:i + 4]
         at = i // 4 * each
         capacity = stores[at].shape[2]
-        slot = (lambda p: p % capacity) if ring else (lambda p: p)
+        own = [(j // 3 * each, n) for j in range(0, len(parts), 3) if parts[j] == i // 4 for n in range(parts[j + 1], parts[j + 2])]
+        base = len(own)
+        slot = (lambda p: p % capacity) if ring else (lambda p: p - base)
         before = seen - fresh
-        held = {p: [read(s[:, :, slot(p)]) for s in stores[at:at + each]] for p in range(max(0, before - capacity) if ring else 0, before)}
+        held = {p: [read(s[:, :, n]) for s in shared[j:j + each]] for p, (j, n) in enumerate(own)}
+        held |= {p: [read(s[:, :, slot(p)]) for s in stores[at:at + each]] for p in range(max(0, before - capacity) if ring else base, before)}
         for r in range(fresh):
             p = before + r
             held[p] = [read(kept(x[None, first + r], stores[at])) for x in (k, v) if x is not None]
@@ -111,14 +114,18 @@ for d in FLOATS:
     q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
     full = [storage(8), storage(8, 24), storage(4), storage(4, 24)]
     ring = [storage(4), storage(4, 24), storage(7), storage(7, 24)]
-    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, 0, None)
-    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, False, 0, 0, at(4, 5, 6, 0, 1))
-    case("attend", q, k, v, ring, [4, 9, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, False, True, 0, 0, None)
-    case("attend", q[:3], k, v, full, [1, 6, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, 0, at(6, 0, 1))
-    case("attend", q[:2], k, v, ring, [1, 12, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, False, True, 0, 0, None)
-    case("attend", q[:3], k, v, ring[2:], [3, 20, 23, 5], None, [], 0.25, 0.0, 6, False, True, 0, 0, None)
-    case("attend", q, None, None, full, [4, 3, 6, 0, 1, 3, 4, 0], None, [], 0.25, 0.0, 0, False, False, 0, 0, None)
-    case("attend", q, None, None, ring, [1, 9, 10, 0, 4, 18, 22, 0], None, [], 0.25, 0.0, 3, False, True, 0, 0, at(9, 18, 19, 20, 21))
+    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, 0, None, [], [])
+    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, False, 0, 0, at(4, 5, 6, 0, 1), [], [])
+    case("attend", q, k, v, ring, [4, 9, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, False, True, 0, 0, None, [], [])
+    case("attend", q[:3], k, v, full, [1, 6, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, 0, at(6, 0, 1), [], [])
+    case("attend", q[:2], k, v, ring, [1, 12, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, False, True, 0, 0, None, [], [])
+    case("attend", q[:3], k, v, ring[2:], [3, 20, 23, 5], None, [], 0.25, 0.0, 6, False, True, 0, 0, None, [], [])
+    case("attend", q, None, None, full, [4, 3, 6, 0, 1, 3, 4, 0], None, [], 0.25, 0.0, 0, False, False, 0, 0, None, [], [])
+    case("attend", q, None, None, ring, [1, 9, 10, 0, 4, 18, 22, 0], None, [], 0.25, 0.0, 3, False, True, 0, 0, at(9, 18, 19, 20, 21), [], [])
+    parts = [storage(3), storage(3, 24), storage(5), storage(5, 24), storage(2), storage(2, 24)]
+    case("attend", q, k, v, full, [3, 9, 12, 3, 2, 3, 5, 2], None, [], 0.25, 0.0, 0, False, False, 0, 0, None, parts, [0, 0, 3, 0, 1, 4, 1, 0, 1])
+    case("attend", q, None, None, full, [3, 1, 6, 0, 2, 4, 6, 0], None, [], 0.25, 2.0, 4, False, False, 0, 0, at(1, 2, 3, 4, 5), parts[2:],
+         [0, 0, 5, 1, 0, 2])
     latent = [normal(1, 1, 8, 16, dtype=d)]
-    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7, 5], None, [], 0.25, 0.0, 0, False, False, 12, 0, None)
-    case("attend", q, None, None, latent, [5, 2, 7, 0], None, [], 0.25, 0.0, 0, False, False, 12, 0, None)
+    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7, 5], None, [], 0.25, 0.0, 0, False, False, 12, 0, None, [], [])
+    case("attend", q, None, None, latent, [5, 2, 7, 0], None, [], 0.25, 0.0, 0, False, False, 12, 0, None, [], [])

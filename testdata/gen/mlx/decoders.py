@@ -40,8 +40,8 @@ for d in FLOATS:
 for d in FLOATS:
     q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
     full, ring = ([normal(1, 2, n, size, dtype=d) for size in (16, 24)] for n in (8, 6))
-    case("attend", q, k, v, full, [5, 2, 7, 5], None, [], 0.25, 0.0, 4, True, False, 0, 0, None)
-    case("attend", q, k, v, ring, [5, 10, 15, 5], None, [], 0.25, 0.0, 4, True, True, 0, 0, None)
+    case("attend", q, k, v, full, [5, 2, 7, 5], None, [], 0.25, 0.0, 4, True, False, 0, 0, None, [], [])
+    case("attend", q, k, v, ring, [5, 10, 15, 5], None, [], 0.25, 0.0, 4, True, True, 0, 0, None, [], [])
 
 
 def mixer(scores, jitter):

@@ -15,8 +15,10 @@ for bits in [8, 4]:
     for d in FLOATS:
         q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
         held = [pack_rows(normal(1, 2, n, size, dtype=d), bits) for n, size in [(8, 16), (8, 24), (4, 16), (4, 24)]]
-        case("attend", q, k, v, held, [3, 4, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, bits, None)
-        case("attend", q, k, v, held, [2, 9, 11, 2, 3, 20, 23, 3], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, True, 0, bits, at(9, 10, 20, 21, 22))
-        case("attend", q, None, None, held, [4, 3, 6, 0, 1, 3, 4, 0], None, [], 0.25, 0.0, 0, False, False, 0, bits, None)
+        case("attend", q, k, v, held, [3, 4, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, bits, None, [], [])
+        case("attend", q, k, v, held, [2, 9, 11, 2, 3, 20, 23, 3], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, True, 0, bits, at(9, 10, 20, 21, 22), [], [])
+        case("attend", q, None, None, held, [4, 3, 6, 0, 1, 3, 4, 0], None, [], 0.25, 0.0, 0, False, False, 0, bits, None, [], [])
+        case("attend", q, k, v, held, [3, 8, 11, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, bits, None, held[2:] + held[:2],
+             [0, 1, 4, 0, 0, 2])
         latent = [pack_rows(normal(1, 1, 8, 16, dtype=d), bits)]
-        case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7, 5], None, [], 0.25, 0.0, 0, False, False, 12, bits, None)
+        case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7, 5], None, [], 0.25, 0.0, 0, False, False, 12, bits, None, [], [])

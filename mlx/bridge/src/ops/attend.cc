@@ -23,13 +23,60 @@ std::vector<Slots> slots(int64_t first, int64_t end, int64_t capacity, bool ring
   return runs;
 }
 
+std::vector<Slots> own_slots(const Step& t, int64_t first, int64_t end, bool ring) {
+  auto runs = slots(std::max(first, t.base) - t.base, end - t.base, t.capacity, ring);
+  for (auto& r : runs) {
+    r.position += t.base;
+  }
+  return runs;
+}
+
+std::vector<Slots> shared_slots(const SharedPart& p, int64_t first, int64_t end) {
+  first = std::max(first, p.position);
+  end = std::min(end, p.position + p.count);
+  return first < end ? std::vector<Slots>{{first, p.slot + first - p.position, end - first}} : std::vector<Slots>{};
+}
+
 namespace {
+
+// Reports whether x is storage like another one.
+bool is_like(const mx::array& x, const mx::array& like) {
+  return x.ndim() == 4 && x.shape(0) == 1 && x.size() > 0 && x.shape(1) == like.shape(1) &&
+         x.shape(3) == like.shape(3) && x.dtype() == like.dtype();
+}
+
+// Adds the shared parts to their segments.
+void parse_parts(Attend& a, const std::vector<mx::array>& stores, const std::vector<mx::array>& shared,
+                 const std::vector<int>& parts, bool ring) {
+  const size_t each = a.separate_values ? 2 : 1, n = parts.size() / 3;
+  if (parts.size() % 3 != 0 || shared.size() != n * each || (ring && n > 0)) {
+    refuse("attend: " + std::to_string(shared.size()) + " shared arrays and " + std::to_string(parts.size()) +
+           " numbers are not a list of {segment, begin, end}, or the storage is a ring");
+  }
+  for (size_t i = 0; i < n; i++) {
+    const int *now = &parts[3 * i], last = i ? now[-3] : 0;
+    const auto& keys = shared[i * each];
+    bool fits = now[0] >= last && now[0] < int(a.steps.size()) && now[1] >= 0 && now[1] < now[2];
+    for (size_t j = 0; j < each; j++) {
+      const auto& x = shared[i * each + j];
+      fits = fits && is_like(x, stores[j]) && now[2] <= x.shape(2) && x.shape(2) == keys.shape(2);
+    }
+    if (!fits || a.steps[size_t(now[0])].shared.size() == cpu::kMaxShared) {
+      refuse("attend: shared part " + std::to_string(i) + " has slots [" + std::to_string(now[1]) + ", " +
+             std::to_string(now[2]) + ") of " + to_string(keys) + " for segment " + std::to_string(now[0]) +
+             ", which do not fit, or the segment has too many");
+    }
+    Step& t = a.steps[size_t(now[0])];
+    t.shared.push_back({i * each, t.base, now[1], now[2] - now[1], keys.shape(2)});
+    t.base += now[2] - now[1];
+  }
+}
 
 // Checks the arguments of attend and converts them. Throws std::invalid_argument.
 Attend parse_arguments(const mx::array& q, const std::optional<mx::array>& k, const std::optional<mx::array>& v,
             const std::vector<mx::array>& stores, const std::vector<int>& segments,
-            const std::optional<mx::array>& sinks,
-            const AttendOptions& o) {
+            const std::optional<mx::array>& sinks, const AttendOptions& o, const std::vector<mx::array>& shared,
+            const std::vector<int>& parts) {
   if (q.ndim() != 3 || q.size() == 0) {
     refuse("attend: queries are " + to_string(q) + ", want [rows, heads, channels]");
   }
@@ -59,9 +106,7 @@ Attend parse_arguments(const mx::array& q, const std::optional<mx::array>& k, co
   for (size_t i = 0; i < stores.size(); i++) {
     const auto& x = stores[i];
     const auto& like = stores[i % each];
-    if (x.ndim() != 4 || x.shape(0) != 1 || x.size() == 0 || x.shape(1) != like.shape(1) ||
-        x.shape(3) != like.shape(3) ||
-        x.dtype() != like.dtype() || !(o.bits > 0 ? x.dtype() == mx::uint8 : mx::issubdtype(x.dtype(), mx::floating))) {
+    if (!is_like(x, like) || !(o.bits > 0 ? x.dtype() == mx::uint8 : mx::issubdtype(x.dtype(), mx::floating))) {
       refuse("attend: storage " + to_string(x) + " is not [1, heads, capacity, size], or differs from the first");
     }
   }
@@ -83,16 +128,21 @@ Attend parse_arguments(const mx::array& q, const std::optional<mx::array>& k, co
   if (sinks && (sinks->ndim() != 1 || sinks->shape(0) != a.heads)) {
     refuse("attend: sinks " + to_string(*sinks) + " are not one number per head");
   }
+  for (size_t i = 0; i < n; i++) {
+    const int* now = &segments[4 * i];
+    a.steps.push_back({0, now[0], now[1], now[2], now[3], 0, stores[i * each].shape(2), i * each});
+  }
+  parse_parts(a, stores, shared, parts, o.ring);
   int64_t row = 0, first = 0;
   for (size_t i = 0; i < n; i++) {
-    const auto& store = stores[i * each];
-    const int* now = &segments[4 * i];
-    Step t{int(row), now[0], now[1], now[2], now[3], int(first), store.shape(2), i * each};
+    Step& t = a.steps[i];
+    t.row = int(row);
+    t.first = int(first);
     if (a.separate_values && stores[i * each + 1].shape(2) != t.capacity) {
       refuse("attend: keys and values have different capacities");
     }
-    bool fits = t.rows > 0 && t.position >= 0 && t.seen > 0 && (o.ring || t.seen <= t.capacity) &&
-                (a.write ? t.seen == t.position + t.rows && t.fresh >= t.rows && t.begin() >= 0 : t.fresh == 0) &&
+    bool fits = t.rows > 0 && t.position >= 0 && t.seen > 0 && (o.ring || t.seen <= t.base + t.capacity) &&
+                (a.write ? t.seen == t.position + t.rows && t.fresh >= t.rows && t.begin() >= t.base : t.fresh == 0) &&
                 (!o.ring || (o.window > 0 && o.window <= t.capacity)) &&
                 (o.window == 0 || t.position + t.rows - o.window < t.seen) &&
                 (!o.ring || a.write || t.seen - first_seen(t, o) <= t.capacity);
@@ -104,7 +154,6 @@ Attend parse_arguments(const mx::array& q, const std::optional<mx::array>& k, co
              std::to_string(t.seen) +
              " positions, which do not fit storage of " + std::to_string(t.capacity) + " or the window");
     }
-    a.steps.push_back(t);
   }
   if (row != q.shape(0) || first != a.fresh) {
     refuse("attend: the segments have " + std::to_string(row) + " rows of " + std::to_string(q.shape(0)) +
@@ -120,7 +169,7 @@ void write_rows(const char* from, char* store, const Step& t, int heads, int64_t
   const int64_t grain = std::max<int64_t>(1, (int64_t(1) << 15) / std::max<int64_t>(1, heads * row_bytes));
   cpu::parallel(t.fresh - skip, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin + skip; i < end + skip; i++) {
-      int64_t slot = ring ? (t.begin() + i) % t.capacity : t.begin() + i;
+      int64_t slot = ring ? (t.begin() + i) % t.capacity : t.begin() + i - t.base;
       for (int h = 0; h < heads; h++) {
         std::memcpy(store + (h * t.capacity + slot) * row_bytes, from + ((t.first + i) * heads + h) * row_bytes,
                     size_t(row_bytes));
@@ -135,9 +184,10 @@ void move_to(const int32_t* positions, Attend& a, const AttendOptions& o) {
     const int64_t now = positions[t.row];
     t.seen += now - t.position;
     t.position = now;
-    if (now < 0 || t.begin() < 0 || (!o.ring && t.seen > t.capacity)) {
+    if (now < 0 || t.begin() < t.base || (!o.ring && t.seen > t.base + t.capacity)) {
       throw std::out_of_range("attend: " + std::to_string(t.rows) + " rows from position " + std::to_string(now) +
-                              " do not fit storage of " + std::to_string(t.capacity));
+                              " do not fit storage of " + std::to_string(t.capacity) + " from position " +
+                              std::to_string(t.base));
     }
   }
 }
@@ -148,7 +198,7 @@ std::vector<mx::array> attend_with_kernels(const Attend& a, const mx::array& q, 
                                    const std::optional<mx::array>& v, const std::vector<mx::array>& stores,
                                    const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
                                    const AttendOptions& o, const std::optional<mx::array>& positions,
-                                   mx::StreamOrDevice s) {
+                                   const std::vector<mx::array>& shared, mx::StreamOrDevice s) {
   const mx::Dtype type = stores[0].dtype();
   // Rows to be packed keep their type if the kernels support it, or become float32.
   auto fresh = [&](const mx::array& x) {
@@ -172,6 +222,8 @@ std::vector<mx::array> attend_with_kernels(const Attend& a, const mx::array& q, 
   if (positions) {
     inputs.push_back(*positions);
   }
+  const int at_shared = int(inputs.size());
+  inputs.insert(inputs.end(), shared.begin(), shared.end());
   inputs.insert(inputs.end(), after.begin(), after.end());
 
   std::vector<mx::Shape> shapes{{q.shape(0), a.heads, a.value_dim}};
@@ -193,7 +245,7 @@ std::vector<mx::array> attend_with_kernels(const Attend& a, const mx::array& q, 
   shape.chunked = o.chunked;
   shape.bits = o.bits;
   shape.fast = cpu::math() == cpu::Math::fast;
-  auto body = [a = a, o, shape, k_type, v_type, count = stores.size(), at_positions,
+  auto body = [a = a, o, shape, k_type, v_type, count = stores.size(), at_positions, at_shared,
                has_sinks = sinks.has_value()](const cpu::Memory& memory) mutable {
     if (at_positions >= 0) {
       move_to(memory.input<int32_t>(at_positions), a, o);
@@ -236,13 +288,20 @@ std::vector<mx::array> attend_with_kernels(const Attend& a, const mx::array& q, 
       r.out_row = int64_t(a.heads) * a.value_dim;
       r.position = t.position;
       r.count = t.rows;
-      const char* keys = memory.input<char>(int(t.store));
-      const char* values = a.separate_values ? memory.input<char>(int(t.store) + 1) : keys;
       const int64_t k_width = a.key_width, v_width = a.value_width;
-      for (auto run : slots(first_seen(t, o), stored_end(t, write_last), t.capacity, o.ring)) {
-        r.runs[r.run_count++] = {keys + run.slot * k_width * size, values + run.slot * v_width * size,
-                                 t.capacity * k_width, k_width, t.capacity * v_width, v_width, run.position, run.count};
+      const int64_t first = first_seen(t, o), end = stored_end(t, write_last);
+      auto add = [&](int input, int64_t capacity, const std::vector<Slots>& runs) {
+        const char* keys = memory.input<char>(input);
+        const char* values = a.separate_values ? memory.input<char>(input + 1) : keys;
+        for (const auto& run : runs) {
+          r.runs[r.run_count++] = {keys + run.slot * k_width * size, values + run.slot * v_width * size,
+                                   capacity * k_width, k_width, capacity * v_width, v_width, run.position, run.count};
+        }
+      };
+      for (const auto& p : t.shared) {
+        add(at_shared + int(p.array), p.capacity, shared_slots(p, first, end));
       }
+      add(int(t.store), t.capacity, own_slots(t, first, end, o.ring));
       if (write_last) {
         const char* new_keys = k + int64_t(t.first) * a.kv_heads * k_width * size;
         const char* new_values = a.separate_values ? v + int64_t(t.first) * a.kv_heads * v_width * size : new_keys;
@@ -271,8 +330,9 @@ std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>
                               const std::vector<mx::array>& stores, const std::vector<int>& segments,
                               const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
                               const AttendOptions& options, const std::optional<mx::array>& positions,
+                              const std::vector<mx::array>& shared, const std::vector<int>& parts,
                               mx::StreamOrDevice s) {
-  Attend a = parse_arguments(q, k, v, stores, segments, sinks, options);
+  Attend a = parse_arguments(q, k, v, stores, segments, sinks, options, shared, parts);
   if (positions && (positions->dtype() != mx::int32 || positions->shape() != mx::Shape{q.shape(0)})) {
     refuse("attend: positions " + to_string(*positions) + " are not one int32 per row of " + to_string(q));
   }
@@ -280,9 +340,9 @@ std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>
                  (!a.separate_values || stores[1].dtype() == stores[0].dtype()) && a.dim <= cpu::kMaxHeadDim &&
                  a.value_dim <= cpu::kMaxHeadDim;
   if (kernels) {
-    return attend_with_kernels(a, q, k, v, stores, sinks, after, options, positions, s);
+    return attend_with_kernels(a, q, k, v, stores, sinks, after, options, positions, shared, s);
   }
-  return attend_composed(a, q, k, v, stores, sinks, options, s);
+  return attend_composed(a, q, k, v, stores, sinks, options, shared, s);
 }
 
 }  // namespace ingot

@@ -10,6 +10,12 @@
 
 namespace ingot {
 
+// Positions of a segment in shared memory, from slot `slot` on.
+struct SharedPart {
+  size_t array;  // index of the keys in shared
+  int64_t position, slot, count, capacity;
+};
+
 // One segment of attend: its query rows, the rows of keys and values to write, which end at the same position, and its
 // storage.
 struct Step {
@@ -18,6 +24,8 @@ struct Step {
   int fresh, first;  // rows to write, and the index of the first in k and v
   int64_t capacity;
   size_t store;  // index of its first store
+  int64_t base = 0;  // the first position in its storage; shared has those before it
+  std::vector<SharedPart> shared = {};
 
   int64_t begin() const { return seen - fresh; }  // position of the first row to write
 };
@@ -52,10 +60,16 @@ struct Slots {
 };
 std::vector<Slots> slots(int64_t first, int64_t end, int64_t capacity, bool ring);
 
+// Returns the runs of positions [first, end) in a segment's own storage.
+std::vector<Slots> own_slots(const Step& t, int64_t first, int64_t end, bool ring);
+
+// Returns the runs of positions [first, end) in a part of shared memory: one or none.
+std::vector<Slots> shared_slots(const SharedPart& p, int64_t first, int64_t end);
+
 // attend composed of MLX's operations, segment by segment.
 std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, const std::optional<mx::array>& k,
                                        const std::optional<mx::array>& v, std::vector<mx::array> stores,
                                        const std::optional<mx::array>& sinks, const AttendOptions& o,
-                                       mx::StreamOrDevice s);
+                                       const std::vector<mx::array>& shared, mx::StreamOrDevice s);
 
 }  // namespace ingot

@@ -7,15 +7,14 @@ namespace ingot {
 
 namespace {
 
-// Returns the contents of runs of slots, in order of position.
-mx::array gather(const mx::array& store, const std::vector<Slots>& runs, mx::StreamOrDevice s) {
-  std::vector<mx::array> parts;
+// Appends the contents of runs of slots to parts.
+void gather(const mx::array& store, const std::vector<Slots>& runs, std::vector<mx::array>& parts,
+            mx::StreamOrDevice s) {
   for (auto r : runs) {
     mx::Shape stop = store.shape();
     stop[2] = int(r.slot + r.count);
     parts.push_back(mx::slice(store, {0, 0, int(r.slot), 0}, stop, s));
   }
-  return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 2, s);
 }
 
 // Returns rows [first, first+rows) of x [T, heads, size] as [1, heads, rows, size].
@@ -27,7 +26,7 @@ mx::array rows_of(const mx::array& x, int first, int rows, mx::StreamOrDevice s)
 mx::array with_written_rows(mx::array store, const mx::array& x, const Step& t, bool ring, mx::StreamOrDevice s) {
   int64_t skip = std::max<int64_t>(0, t.fresh - t.capacity);
   auto rows = mx::astype(rows_of(x, t.first, t.fresh, s), store.dtype(), s);
-  for (auto r : slots(t.begin() + skip, t.seen, t.capacity, ring)) {
+  for (auto r : own_slots(t, t.begin() + skip, t.seen, ring)) {
     int from = int(r.position - t.begin());
     auto part = mx::slice(rows, {0, 0, from, 0}, {1, rows.shape(1), from + int(r.count), rows.shape(3)}, s);
     mx::Shape stop = store.shape();
@@ -93,7 +92,7 @@ mx::array capped_attention(const mx::array& q, mx::array k, mx::array v, const s
 std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, const std::optional<mx::array>& k,
                                        const std::optional<mx::array>& v, std::vector<mx::array> stores,
                                        const std::optional<mx::array>& sinks, const AttendOptions& o,
-                                       mx::StreamOrDevice s) {
+                                       const std::vector<mx::array>& shared, mx::StreamOrDevice s) {
   auto kept = [&](const std::optional<mx::array>& x) { return x && o.bits > 0 ? pack_rows(*x, o.bits, s) : x; };
   const auto new_keys = kept(k), new_values = kept(v);
   std::vector<mx::array> outs;
@@ -107,18 +106,24 @@ std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, cons
       }
     }
     int64_t first = write_last ? std::min(first_seen(t, o), t.begin()) : first_seen(t, o);
-    auto runs = slots(first, stored_end(t, write_last), t.capacity, o.ring);
-    auto history = [&](size_t store, const std::optional<mx::array>& fresh) {
-      if (!write_last) {
-        return gather(stores[store], runs, s);
+    const int64_t end = stored_end(t, write_last);
+    // of keys, or of values: the store or shared array after that of keys
+    auto history = [&](size_t side, const std::optional<mx::array>& fresh) {
+      std::vector<mx::array> parts;
+      for (const auto& p : t.shared) {
+        gather(shared[p.array + side], shared_slots(p, first, end), parts, s);
       }
-      auto rows = mx::astype(rows_of(*fresh, t.first, t.fresh, s), old[store].dtype(), s);
-      return runs.empty() ? rows : mx::concatenate({gather(old[store], runs, s), rows}, 2, s);
+      const auto& own = (write_last ? old : stores)[t.store + side];
+      gather(own, own_slots(t, first, end, o.ring), parts, s);
+      if (write_last) {
+        parts.push_back(mx::astype(rows_of(*fresh, t.first, t.fresh, s), own.dtype(), s));
+      }
+      return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 2, s);
     };
     auto as_query = [&](const mx::array& x) { return mx::astype(x, q.dtype(), s); };
     auto unpacked = [&](const mx::array& x) { return o.bits > 0 ? unpack_rows(x, o.bits, q.dtype(), s) : as_query(x); };
-    auto keys = unpacked(history(t.store, new_keys));
-    auto values = a.separate_values ? unpacked(history(t.store + 1, new_values))
+    auto keys = unpacked(history(0, new_keys));
+    auto values = a.separate_values ? unpacked(history(1, new_values))
                           : mx::slice(keys, {0, 0, 0, 0}, {1, keys.shape(1), keys.shape(2), a.value_dim}, s);
     auto queries = rows_of(q, t.row, t.rows, s);
     auto mask = visibility_mask(t, o, first, keys.shape(2), s);

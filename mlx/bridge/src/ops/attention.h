@@ -34,6 +34,10 @@ struct AttendOptions {
 // the last `stored` are written by it. stores has the storage of each segment: keys [1, kv heads, capacity, D] and,
 // unless options.values is set, values of another size. They are packed if options.bits is set.
 //
+// The first positions of a sequence may be in memory that it shares with others: shared are keys and, as in stores,
+// values, and parts is a list of {segment, begin, end} in order, with the slots that the segment's next positions are
+// in. Its own storage has the positions after these, and a ring has none. Shared memory is only read.
+//
 // k and v [S, kv heads, D] are the `stored` rows of each segment. They are written to the positions up to `seen` before
 // attention. On the CPU this happens in place, so nothing may read the older version of a store afterwards; `after` are
 // arrays that must be computed first. positions, int32 [T], repeats the positions of the segments. The CPU reads it
@@ -45,6 +49,7 @@ std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>
                               const std::vector<mx::array>& stores, const std::vector<int>& segments,
                               const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
                               const AttendOptions& options, const std::optional<mx::array>& positions,
+                              const std::vector<mx::array>& shared, const std::vector<int>& parts,
                               mx::StreamOrDevice s);
 
 // Packs rows [..., D], D a multiple of 4, to 8 or 4 bits in the format of quantized caches (see

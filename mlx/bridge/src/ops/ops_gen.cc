@@ -11,7 +11,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xa1318330;
+const uint32_t abi = 0xfce3775c;
 
 const Operation operations[] = {
     {"Abs",
@@ -1280,8 +1280,10 @@ const Operation operations[] = {
        auto values = call.integer();
        auto bits = call.integer();
        auto positions = call.optional();
+       auto shared = call.arrays();
+       auto parts = call.integers();
        auto s = call.s;
-       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, chunked, ring, values, bits}, positions, s));
+       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, chunked, ring, values, bits}, positions, shared, parts, s));
      }},
     {"chooseKeys",
      [](Call& call) {

@@ -72,6 +72,7 @@ struct Plan {
   std::vector<Piece> pieces;
   int64_t vectors = 0;  // vectors of all partial results
   int64_t scratch = 0;  // floats per task
+  int64_t copy = 0;     // floats per task for keys and values of several runs
 };
 
 int64_t first_key(const AttentionShape& s, const AttentionRows& r, int row) {
@@ -100,6 +101,7 @@ Plan plan(const AttentionShape& s, const std::vector<AttentionRows>& sequences, 
   int64_t most_rows = 0;
   for (const auto& r : sequences) {
     most_rows = std::max(most_rows, r.count);
+    p.copy = r.run_count > 1 ? kMaxBlockKeys * (s.dim + s.value_dim) : p.copy;
   }
   const int tile_heads = std::min(group, max_vectors), tile_rows = std::max(1, max_vectors / tile_heads);
   // longest first: with causal attention, later rows see more keys
@@ -205,8 +207,10 @@ class Work {
     t.begin = g.begin + p.part * g.part;
     t.end = std::min(t.begin + g.part, end_key(shape_, r, g.row + g.rows - 1));
     t.block = block_of(shape_);
-    float* own = cpu::scratch<float>(kOwn, size_t(plan_.scratch + round_up(vectors, 16) * (shape_.value_dim + 2)));
+    const int64_t results = round_up(vectors, 16) * (shape_.value_dim + 2);
+    float* own = cpu::scratch<float>(kOwn, size_t(plan_.scratch + results + plan_.copy));
     t.scratch = own;
+    t.copy = plan_.copy ? own + plan_.scratch + results : nullptr;
     bool whole = g.parts == 1;
     int64_t at = g.at + p.part * vectors;
     t.weights = whole ? own + plan_.scratch : weights_ + at;

@@ -11,7 +11,9 @@
 
 namespace ingot::cpu {
 
-constexpr int kMaxRuns = 3;        // a ring buffer has at most two, and new rows may be elsewhere
+constexpr int kMaxShared = 8;      // runs that a sequence shares with others, before its own
+constexpr int kMaxRuns = kMaxShared + 3;  // a ring buffer has at most two, and new rows may be elsewhere
+constexpr int kMaxBlockKeys = 128;        // keys that are processed at a time
 constexpr int kMaxHeadDim = 2048;  // channels of keys or values
 constexpr int kMaxParts = 64;      // the most parts that the keys of some rows are split into
 
@@ -93,7 +95,8 @@ struct AttentionShape {
 };
 
 // Computes attention for all rows of all sequences. sinks are [heads] scores that enter the softmax denominator without
-// a value, or null. The result does not depend on the number of threads. Throws std::bad_alloc.
+// a value, or null. The result depends neither on the number of threads nor on how keys are split into runs. Throws
+// std::bad_alloc.
 void attention(const AttentionShape& shape, const std::vector<AttentionRows>& sequences, const float* sinks);
 
 // A task of one thread: rows x heads query vectors of one key head, over the keys at positions [begin, end).
@@ -107,7 +110,8 @@ struct AttentionTask {
   int run_count;
   AttentionMask mask;  // at the first row and head, for key position 0
   int64_t begin, end;
-  int block;  // keys that are processed at a time
+  int block;   // keys that are processed at a time, at most kMaxBlockKeys
+  void* copy;  // for kMaxBlockKeys keys and values of several runs; null with one run
   // The result, for vector row*heads + head: the highest score, weights = sum of e^(score - highest), and sums = sum of
   // e^(score - highest) * value, [vector][value_dim]. Without visible keys these are -inf, 0 and 0.
   float *sums, *weights, *highest;

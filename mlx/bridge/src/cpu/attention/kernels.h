@@ -74,12 +74,33 @@ IG_INLINE F masked(const AttentionMask& m, F score, F element) {
 
 IG_INLINE F capped(F score, float cap) { return set(cap) * tanh(score / set(cap)); }
 
-// The positions of a run that a task covers.
-struct PositionRange {
-  int64_t begin, end;
-};
-IG_INLINE PositionRange covered_range(const AttentionTask& t, const KeyRun& run) {
-  return {larger(t.begin, run.position), smaller(t.end, run.position + run.count)};
+// Returns a run that has n positions from p on: the one that they are part of or, if they are part of several, a copy.
+// Blocks therefore do not depend on the runs.
+static inline KeyRun run_at(const AttentionTask& t, int64_t p, int n) {
+  const KeyRun* run = t.runs;
+  while (p >= run->position + run->count) {
+    run++;
+  }
+  if (p + n <= run->position + run->count) {
+    return *run;
+  }
+  const auto& s = *t.shape;
+  const int64_t size = s.bits > 0 ? 1 : s.kv_type == Type::f32 ? 4 : 2;
+  const int64_t k_row = s.bits > 0 ? packed_bytes(s.dim, s.bits) : s.dim,
+                v_row = s.bits > 0 ? packed_bytes(s.value_dim, s.bits) : s.value_dim;
+  const bool apart = run->v != run->k;  // otherwise a value is the beginning of its key
+  char *k = static_cast<char*>(t.copy), *v = apart ? k + n * k_row * size : k;
+  const KeyRun copy = {k, v, 0, k_row, 0, apart ? v_row : k_row, p, n};
+  for (int64_t end = p + n; p < end; run++) {
+    for (; p < end && p < run->position + run->count; p++, k += k_row * size, v += v_row * size) {
+      const int64_t at = p - run->position;
+      __builtin_memcpy(k, static_cast<const char*>(run->k) + at * run->k_row * size, size_t(k_row * size));
+      if (apart) {
+        __builtin_memcpy(v, static_cast<const char*>(run->v) + at * run->v_row * size, size_t(v_row * size));
+      }
+    }
+  }
+  return copy;
 }
 
 template <class T>

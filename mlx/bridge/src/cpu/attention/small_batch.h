@@ -8,7 +8,7 @@ namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kChunk = 2 * kLanes;               // channels that are loaded at a time
 constexpr int kSums = kLanes == 4 ? 8 : kLanes;  // dot products in registers
-constexpr int kSmallBatchKeys = 128;             // keys of a block
+constexpr int kSmallBatchKeys = kMaxBlockKeys;   // keys of a block
 constexpr int kMaxSmallBatchVectors = 64;        // query vectors of a task
 
 // reorder permutes the channels of a vector to the order in which load_two loads keys and values of type T; restore
@@ -307,33 +307,29 @@ static void small_batch_of(const AttentionTask& t) {
   for (int64_t i = 0; i < int64_t(room) * s.value_dim; i += kLanes) {
     store(out + i, set(0));
   }
-  for (int r = 0; r < t.run_count; r++) {
-    const KeyRun& run = t.runs[r];
-    PositionRange c = covered_range(t, run);
-    const int64_t block = s.bits > 0 ? smaller(kSmallBatchKeys, t.block) : kSmallBatchKeys;
-    for (int64_t p = c.begin; p < c.end; p += block) {
-      const int n = int(smaller(block, c.end - p));
-      const KeyRun here = s.bits > 0 ? unpack_run(t, run, p, n, keys, values) : run;
-      for (int m = 0; m < vectors;) {
-        const QueryGroup g = {.first = m,
-                              .vectors = vectors,
-                              .q = q + int64_t(m) * s.dim,
-                              .out = out + int64_t(m) * s.value_dim,
-                              .weights = weights + m,
-                              .highest = highest + m};
-        switch (group_size(vectors - m)) {
-          case 4:
-            small_batch_block<T, 4>(t, g, p, n, here);
-            m += 4;
-            break;
-          case 2:
-            small_batch_block<T, 2>(t, g, p, n, here);
-            m += 2;
-            break;
-          default:
-            small_batch_block<T, 1>(t, g, p, n, here);
-            m += 1;
-        }
+  const int64_t block = s.bits > 0 ? smaller(kSmallBatchKeys, t.block) : kSmallBatchKeys;
+  for (int64_t p = t.begin; p < t.end; p += block) {
+    const int n = int(smaller(block, t.end - p));
+    const KeyRun run = run_at(t, p, n), here = s.bits > 0 ? unpack_run(t, run, p, n, keys, values) : run;
+    for (int m = 0; m < vectors;) {
+      const QueryGroup g = {.first = m,
+                            .vectors = vectors,
+                            .q = q + int64_t(m) * s.dim,
+                            .out = out + int64_t(m) * s.value_dim,
+                            .weights = weights + m,
+                            .highest = highest + m};
+      switch (group_size(vectors - m)) {
+        case 4:
+          small_batch_block<T, 4>(t, g, p, n, here);
+          m += 4;
+          break;
+        case 2:
+          small_batch_block<T, 2>(t, g, p, n, here);
+          m += 2;
+          break;
+        default:
+          small_batch_block<T, 1>(t, g, p, n, here);
+          m += 1;
       }
     }
   }

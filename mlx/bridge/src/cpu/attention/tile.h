@@ -307,17 +307,13 @@ static void tile_of(const AttentionTask& t) {
   Tile w = make_tile(t);
   using Products = typename Policy::Products;
   load_queries<Products>(t, w);
-  for (int r = 0; r < t.run_count; r++) {
-    const KeyRun& run = t.runs[r];
-    PositionRange c = covered_range(t, run);
-    for (int64_t p = c.begin; p < c.end; p += t.block) {
-      int n = int(smaller(t.block, c.end - p));
-      typename Products::Keys k;
-      typename Products::Values v;
-      Policy::load(t, w, run, p, n, k, v);
-      for (int panel = 0; panel < w.panels; panel++) {
-        panel_block<Products>(t, w, panel, p, n, k, v);
-      }
+  for (int64_t p = t.begin; p < t.end; p += t.block) {
+    int n = int(smaller(t.block, t.end - p));
+    typename Products::Keys k;
+    typename Products::Values v;
+    Policy::load(t, w, run_at(t, p, n), p, n, k, v);
+    for (int panel = 0; panel < w.panels; panel++) {
+      panel_block<Products>(t, w, panel, p, n, k, v);
     }
   }
   for (int m = 0; m < w.vectors; m++) {

@@ -259,11 +259,12 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
       const int64_t first = k / l.block, step = l.tiled() ? n : 1,
                     at = l.tiled() ? m * stride + first * n + r : (m + r) * stride + first;
       for (int b = 0; b < blocks; b++) {
-        float peak;
-        peak_and_sum(x + b * l.block, l.block, &peak, a.sums + at + b * step);
+        float peak, &sum = a.sums[at + b * step];
+        peak_and_sum(x + b * l.block, l.block, &peak, &sum);
+        peak = l.zero && sum != sum ? sum : peak;  // NaN, which otherwise the sum takes to the results
         // A block with a smaller peak contributes nothing to a sum, and its inverse scale would be infinite.
         const bool any = peak > 1e-33f;
-        a.scales[at + b * step] = any ? peak / max_code : 0;
+        a.scales[at + b * step] = any || peak != peak ? peak / max_code : 0;
         inverse[b] = any ? max_code / peak : 0;
       }
       quantize_step<Kind>(x, l, inverse, dwords[r]);

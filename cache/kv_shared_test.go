@@ -1,0 +1,113 @@
+package cache_test
+
+import (
+	"testing"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// wantShared checks into how many parts a cache's positions are split: shared ones, and a storage for so many.
+func wantShared(t *testing.T, s *subject, parts, capacity int) {
+	t.Helper()
+	v := s.Layer.(*cache.KV).View()
+	if len(v.Shared) != parts || v.K.Dim(2) != capacity {
+		t.Errorf("%d shared parts and storage for %d positions, want %d and %d", len(v.Shared), v.K.Dim(2), parts, capacity)
+	}
+}
+
+// Caches that restore a snapshot read its memory, each with storage for its own positions, and do not change it.
+func TestKVShares(t *testing.T) {
+	for _, kind := range []cache.Kind{cache.Full, packed(cache.Full)} {
+		mlxtest.Do(t, noLeak(t, func(e *mlx.Thread) {
+			first := newSubject(e, kind, 0)
+			first.put(count(0, 600)...)
+			snap := first.Snapshot(0)
+			first.Free()
+			a, b, c := newSubject(e, kind, 0), newSubject(e, kind, 0), newSubject(e, kind, 0)
+			defer a.Free()
+			defer b.Free()
+			defer c.Free()
+			for s, at := range map[*subject]int{a: 600, b: 500} {
+				if !s.Restore(snap, at) {
+					t.Fatalf("%d positions were not restored", at)
+				}
+				s.put(7, 8, 9)
+				wantShared(t, s, 1, 256)
+			}
+			c.Restore(snap, 600)
+			snap.Close()
+			a.want(t, 603, append(count(0, 600), 7, 8, 9))
+			b.want(t, 503, append(count(0, 500), 7, 8, 9))
+			c.want(t, 600, count(0, 600))
+
+			next := a.Snapshot(550) // of shared positions and of its own
+			defer next.Close()
+			b.Rewind(0)
+			b.put(count(0, 550)...)
+			b.Restore(next, 602)
+			b.want(t, 602, append(count(0, 600), 7, 8))
+			wantShared(t, b, 0, 768)
+		}))
+	}
+}
+
+// A path of many snapshots is shared as far as the kernels allow, and the rest is copied.
+func TestKVSharesSome(t *testing.T) {
+	mlxtest.Do(t, noLeak(t, func(e *mlx.Thread) {
+		first, s := newSubject(e, cache.Full, 0), newSubject(e, cache.Full, 0)
+		defer first.Free()
+		defer s.Free()
+		for i := range 10 {
+			first.put(count(10*i, 10*i+10)...)
+			part := first.Snapshot(10 * i)
+			if !s.Restore(part, 10*i+10) {
+				t.Fatalf("part %d was not restored", i)
+			}
+			part.Close()
+		}
+		s.put(100)
+		wantShared(t, s, 8, 256)
+		s.want(t, 101, count(0, 101))
+		for _, at := range []int{95, 80, 75, 20, 3} { // its own positions, their start, and within and between shared parts
+			if !s.Rewind(at) {
+				t.Fatalf("cannot rewind to %d", at)
+			}
+			s.put(1000)
+			s.want(t, at+1, append(count(0, at), 1000))
+			s.Rewind(at)
+		}
+		wantShared(t, s, 1, 256)
+		if v := s.Layer.(*cache.KV).Whole(); len(v.Shared) != 0 {
+			t.Errorf("%d parts are shared where all should be in one storage", len(v.Shared))
+		}
+		s.want(t, 3, count(0, 3))
+	}))
+}
+
+// A store that a recorded step knows is not used with other shared positions before it.
+func TestKVSharesInPlace(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		s := cache.NewSequence([]cache.Kind{cache.Full})
+		defer s.Free()
+		l := &subject{e, 0, s.Layers[0]}
+		l.put(count(0, 20)...)
+		kept := l.Snapshot(0)
+		defer kept.Close()
+		var stores []*mlx.Array
+		for _, at := range []int{20, 10} {
+			s.Rewind(0)
+			l.Restore(kept, at)
+			if _, ok := s.InPlace(1, nil); ok {
+				t.Errorf("restored to %d, a step does not have to make storage", at)
+			}
+			l.put(5)
+			now, ok := s.InPlace(1, nil)
+			if !ok || len(stores) > 0 && now[0] == stores[0] {
+				t.Errorf("restored to %d, the next step writes in place: %v, or to the store of another sequence", at, ok)
+			}
+			stores = now
+		}
+	})
+}
