@@ -4,7 +4,7 @@
 // of a sequence are at the same offset. The kinds of layers are [KV],
 // [Ring], [Compressed] and [State].
 //
-// A [Snapshot] is a copy of a layer's state at an offset. It restores that state in this or another layer of the same
+// A [Snapshot] is a layer's state at an offset. It restores that state in this or another layer of the same
 // kind; kinds differ in which other offsets they can restore. If a state cannot be restored, methods return false: a
 // cache miss, and the caller evaluates the tokens again.
 //
@@ -29,8 +29,8 @@ type Layer interface {
 	// Rewind drops the tokens from target on. It returns false and changes nothing if the layer cannot rewind to target.
 	// Every layer can rewind to 0 and to its offset.
 	Rewind(target int) bool
-	// Snapshot copies the state, or returns nil if there is none. Layers that keep all positions copy those from from on;
-	// others copy everything.
+	// Snapshot returns the state, or nil if there is none. That of layers that keep all positions has those from from on,
+	// that of others everything.
 	Snapshot(from int) *Snapshot
 	// Restore moves the layer to target, at most the snapshot's end, using the snapshot and the layer's own earlier
 	// positions. It returns false and changes nothing if these do not give the state. The caller keeps ownership of the
@@ -214,7 +214,7 @@ func (s *Sequence) Rewind(target int) bool {
 	return true
 }
 
-// Snapshot copies the state of all layers; see [Layer].
+// Snapshot returns the state of all layers; see [Layer].
 func (s *Sequence) Snapshot(from int) Snapshots {
 	all := make(Snapshots, len(s.Layers))
 	for i, l := range s.Layers {

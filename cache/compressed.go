@@ -93,7 +93,7 @@ func (c *Compressed) Restore(s *Snapshot, target int) bool {
 	}
 	var entries *Snapshot
 	if len(s.arrays) > 0 {
-		entries = &Snapshot{kind: c.store.kind(), from: s.from / c.rate, to: s.to / c.rate, arrays: s.arrays}
+		entries = &Snapshot{kind: c.store.kind(), from: s.from / c.rate, to: s.to / c.rate, arrays: s.arrays, begin: s.begin}
 	}
 	c.store.Restore(entries, target/c.rate)
 	c.offset = target

@@ -41,6 +41,12 @@ const (
 // between versions.
 func (s *Snapshot) Encode() []byte {
 	s.check("Encode")
+	if s.kind.Whole() && len(s.arrays) > 0 && s.slots().len() < s.arrays[0].Dim(2) {
+		var compact *Snapshot
+		s.slots().scope(func() { compact = joined(s.kind, s.from, s.to, s.slots()) })
+		defer compact.Close()
+		return compact.Encode()
+	}
 	k := s.kind
 	e := encoded{Form: k.form, Window: k.window, Rate: k.rate, Bits: k.bits, Exact: k.exact, From: s.from, To: s.to}
 	var data []byte

@@ -196,17 +196,39 @@ func (c *KV) Rewind(target int) bool {
 	return true
 }
 
-// Snapshot implements Layer. It copies the positions from from on, and returns nil if there are none.
+// Snapshot implements Layer. It has the positions from from on, and is nil if there are none. If they are most of the
+// storage, it takes that over.
 func (c *KV) Snapshot(from int) *Snapshot { return c.snapshot(max(from, 0), c.offset) }
 
-// snapshot copies the positions [from, to), and returns nil if there are none.
+// snapshot is Snapshot for the positions [from, to), and returns nil if there are none.
 func (c *KV) snapshot(from, to int) (s *Snapshot) {
 	if c.open || to <= from {
 		return nil
 	}
+	if to == c.offset && c.canFreeze(from) {
+		c.freeze()
+	}
 	parts := c.parts(from, to)
+	if len(parts) == 1 && to <= c.base {
+		return ofSlots(c.kind(), from, to, parts[0])
+	}
 	parts[0].scope(func() { s = joined(c.kind(), from, to, parts...) })
 	return s
+}
+
+// canFreeze reports whether a snapshot from a position on should take over the storage instead of copying it.
+func (c *KV) canFreeze(from int) bool {
+	return c.k != nil && len(c.tails) == 0 && from >= c.base && c.slots(from-c.base, c.offset-c.base).isMost() &&
+		!c.whole && len(c.shared) < maxShared && !c.k.Thread().Info().GPU
+}
+
+// freeze shares the storage: nobody writes to it any more, and later positions get another one.
+func (c *KV) freeze() {
+	c.shared = append(c.shared, part{c.slots(0, c.offset-c.base), c.base})
+	c.base = c.offset
+	mlx.AsyncEval(c.arrays()...)
+	mlx.Free(c.readers...)
+	c.pair, c.readers = pair{}, nil
 }
 
 // Restore implements Layer. It needs the positions before those of the snapshot.
@@ -220,10 +242,9 @@ func (c *KV) Restore(s *Snapshot, target int) bool {
 	}
 	c.Rewind(min(s.from, target))
 	if target > s.from {
-		// The snapshot may be closed before the storage is needed, so keep handles.
-		p := s.pair().each(func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 2, mlx.Range(0, x.Dim(2))) })
-		mlx.Keep(p.k, p.v)
-		c.tails = append(c.tails, part{p.slots(0, target-s.from), s.from})
+		all := s.slots().part(0, target-s.from)
+		all.pair = all.handles() // the snapshot may be closed before
+		c.tails = append(c.tails, part{all, s.from})
 		c.offset = target
 	}
 	return true

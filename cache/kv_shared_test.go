@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/ingotml/ingot/cache"
@@ -110,4 +111,58 @@ func TestKVSharesInPlace(t *testing.T) {
 			stores = now
 		}
 	})
+}
+
+// A snapshot of most of the storage takes it over. So does the larger part when it is split; the smaller one is copied.
+func TestKVFreezes(t *testing.T) {
+	for _, kind := range []cache.Kind{cache.Full, packed(cache.Full)} {
+		mlxtest.Do(t, noLeak(t, func(e *mlx.Thread) {
+			first, s := newSubject(e, kind, 0), newSubject(e, kind, 0)
+			defer first.Free()
+			defer s.Free()
+			first.put(count(0, 250)...)
+			e.Synchronize()
+			held := e.Memory().Active
+			snap := first.Snapshot(0)
+			if more := e.Memory().Active - held; more > 4096 {
+				t.Errorf("a snapshot of 250 of 256 positions takes %d bytes more", more)
+			}
+			first.put(1, 2, 3)
+			wantShared(t, first, 1, 256)
+			first.want(t, 253, append(count(0, 250), 1, 2, 3))
+
+			decoded, err := cache.Decode(e, kind, bytes.NewReader(snap.Encode()))
+			if err != nil || decoded.Size() >= snap.Size() {
+				t.Fatalf("%v, or it takes as much as the whole storage", err)
+			}
+			s.Restore(decoded, 250)
+			decoded.Close()
+			s.want(t, 250, count(0, 250))
+
+			size := snap.Size()
+			parent, child := cache.Split(snap, 240)
+			wantRange(t, parent, 0, 240)
+			wantRange(t, child, 240, 250)
+			if got := parent.Size() + child.Size(); got <= size || got >= size+size/8 {
+				t.Errorf("the parts take %d bytes of %d", got, size)
+			}
+			s.Free()
+			if !s.Restore(parent, 240) || !s.Restore(child, 249) {
+				t.Fatal("the parts were not restored")
+			}
+			s.put(9)
+			s.want(t, 250, append(count(0, 249), 9))
+			merged := cache.Merge(parent, child)
+			s.Free()
+			s.Restore(merged, 250)
+			merged.Close()
+			s.want(t, 250, count(0, 250))
+
+			next := first.Snapshot(100) // of a part of the storage, and of what came later
+			s.Rewind(100)
+			s.Restore(next, 253)
+			next.Close()
+			s.want(t, 253, append(count(0, 250), 1, 2, 3))
+		}))
+	}
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Snapshot is a copy of one layer's state. Nothing writes to its arrays, which may still be computing; layers that
-// restored it may read them, also after it is closed. The owner closes it, once.
+// Snapshot is the state of one layer at an offset. Nothing writes to its arrays, which may still be computing. Layers
+// that restored it may read them, also after it is closed. The owner closes it, once.
 type Snapshot struct {
 	kind     Kind
 	from, to int
 	// arrays are keys and values, or conv and delta of a Recurrent layer. A Compressed layer without entries has none, nor
 	// has a layer on another rank.
 	arrays []*mlx.Array
+	begin  int // the slot of the first position, or entry, in arrays of a layer that keeps all
 	closed bool
 }
 
@@ -32,6 +33,21 @@ func owning(t *mlx.Thread, kind Kind, from, to int, arrays func() []*mlx.Array) 
 // joined returns a snapshot of keys and values.
 func joined(kind Kind, from, to int, parts ...slots) *Snapshot {
 	return owning(parts[0].k.Thread(), kind, from, to, func() []*mlx.Array { return join(0, parts...).arrays() })
+}
+
+// maxSpare is the part of a snapshot's positions that its arrays may have more slots for.
+const maxSpare = 8
+
+// isMost reports whether slots are so many of their arrays' that a snapshot keeps these arrays, rather than a copy.
+func (s slots) isMost() bool { return s.k.Dim(2)-s.len() <= s.len()/maxSpare }
+
+// ofSlots returns a snapshot of slots that nobody will write to.
+func ofSlots(kind Kind, from, to int, all slots) (s *Snapshot) {
+	if all.isMost() {
+		return &Snapshot{kind: kind, from: from, to: to, arrays: all.handles().arrays(), begin: all.begin}
+	}
+	all.scope(func() { s = joined(kind, from, to, all) })
+	return s
 }
 
 // From returns the first position of the snapshot of a layer that keeps all positions. For others it is only the
@@ -64,6 +80,11 @@ func (s *Snapshot) check(op string) {
 	}
 }
 
+// slots returns the keys and values of a layer that keeps all positions. It must have some.
+func (s *Snapshot) slots() slots {
+	return s.pair().slots(s.begin, s.begin+s.kind.entries(s.to)-s.kind.entries(s.from))
+}
+
 // pair returns the keys and values of attention.
 func (s *Snapshot) pair() pair {
 	p := pair{k: s.arrays[0]}
@@ -91,14 +112,14 @@ func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 		s.Close()
 		return &Snapshot{kind: s.kind, from: s.from, to: at}, &Snapshot{kind: s.kind, from: at, to: s.to}
 	}
-	all := s.pair()
+	all := s.slots()
 	part := func(from, to, i, j int) *Snapshot {
 		if i == j {
 			return &Snapshot{kind: s.kind, from: from, to: to}
 		}
-		return joined(s.kind, from, to, all.slots(i, j))
+		return ofSlots(s.kind, from, to, all.part(i, j))
 	}
-	all.scope(func() { parent, child = part(s.from, at, 0, n), part(at, s.to, n, end-begin) })
+	parent, child = part(s.from, at, 0, n), part(at, s.to, n, end-begin)
 	s.Close()
 	return parent, child
 }
@@ -129,7 +150,7 @@ func Merge(parent, child *Snapshot) *Snapshot {
 	var parts []slots
 	for _, s := range []*Snapshot{parent, child} {
 		if len(s.arrays) > 0 {
-			parts = append(parts, s.pair().all())
+			parts = append(parts, s.slots())
 		}
 	}
 	s := &Snapshot{kind: parent.kind, from: parent.from, to: child.to}

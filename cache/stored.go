@@ -44,6 +44,11 @@ func (p pair) arrays() []*mlx.Array {
 	return []*mlx.Array{p.k, p.v}
 }
 
+// handles returns kept handles of the arrays. Their owner frees them.
+func (p pair) handles() pair {
+	return p.each(func(x *mlx.Array) *mlx.Array { return mlx.Keep(mlx.SliceAxis(x, 2, mlx.Range(0, x.Dim(2)))) })
+}
+
 // scope frees what fn makes of a pair, except what it keeps: a slice of positions would keep the memory of the whole
 // array alive.
 func (p pair) scope(fn func()) { p.k.Thread().Scope(fn) }
