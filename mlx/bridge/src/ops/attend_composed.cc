@@ -59,6 +59,13 @@ std::optional<mx::array> visibility_mask(const Step& t, const AttendOptions& o, 
   return seen;
 }
 
+// Reports whether each row sees all given keys, from position first on, up to its own, and the last row sees the last
+// one. MLX has a mode for that. A mask, which it takes as well, becomes an array of the size of all heads' scores on a
+// GPU.
+bool is_causal(const Step& t, const AttendOptions& o, int64_t first) {
+  return t.position + t.rows == t.seen && cpu::first_seen(o.window, o.chunked, t.position + t.rows - 1) <= first;
+}
+
 // Attention with soft cap and sinks, composed of MLX's operations.
 mx::array capped_attention(const mx::array& q, mx::array k, mx::array v, const std::optional<mx::array>& mask,
                            const std::optional<mx::array>& sinks, const AttendOptions& o, mx::StreamOrDevice s) {
@@ -126,14 +133,15 @@ std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, cons
     auto values = a.separate_values ? unpacked(history(1, new_values))
                           : mx::slice(keys, {0, 0, 0, 0}, {1, keys.shape(1), keys.shape(2), a.value_dim}, s);
     auto queries = rows_of(q, t.row, t.rows, s);
-    auto mask = visibility_mask(t, o, first, keys.shape(2), s);
+    const bool causal = o.softcap == 0 && t.rows > 1 && is_causal(t, o, first);
+    auto mask = causal ? std::nullopt : visibility_mask(t, o, first, keys.shape(2), s);
     std::optional<mx::array> sink;
     if (sinks) {
       sink = as_query(*sinks);
     }
     auto y = o.softcap > 0 ? capped_attention(queries, keys, values, mask, sink, o, s)
-                           : mx::fast::scaled_dot_product_attention(queries, keys, values, o.scale, "", mask, sink,
-                                                                    false, s);
+                           : mx::fast::scaled_dot_product_attention(queries, keys, values, o.scale,
+                                                                    causal ? "causal" : "", mask, sink, false, s);
     outs.push_back(mx::squeeze(mx::transpose(y, {0, 2, 1, 3}, s), 0, s));
   }
   std::vector<mx::array> results{outs.size() == 1 ? outs[0] : mx::concatenate(outs, 0, s)};
