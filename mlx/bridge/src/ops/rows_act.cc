@@ -1,6 +1,8 @@
 // Activations, element-wise sums and products, softmax.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 
 #include "ops/rows.h"
 #include "core/call.h"
@@ -8,6 +10,7 @@
 #include "cpu/matmul/matmul.h"
 #include "cpu/rows/rows.h"
 #include "cpu/rows/node.h"
+#include "mlx/compile.h"
 
 namespace ingot {
 
@@ -31,6 +34,27 @@ mx::array composed(Activation a, const mx::array& from, Where s) {
   }
   auto u = mx::multiply(x, mx::add(mx::multiply(mx::square(x, s), number(0.044715, x), s), number(1, x), s), s);
   return mx::multiply(x, mx::sigmoid(mx::multiply(u, number(1.5957691216057308, x), s), s), s);
+}
+
+// A gate of the default stream for mx::compile.
+template <Activation A>
+std::vector<mx::array> gate_of(const std::vector<mx::array>& in) {
+  return {mx::multiply(composed(A, in[0], {}), in[1])};
+}
+
+// The product of an activation and up. A GPU computes it in one kernel, which MLX compiles at run time.
+mx::array composed_gate(Activation a, const mx::array& gate, const mx::array& up, Where s) {
+  using Function = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
+  const bool compiles = !cpu::on_cpu(s) && gate.shape() == up.shape() && gate.dtype() == up.dtype() &&
+                        mx::to_stream(s) == mx::default_stream(mx::default_device());
+  if (!compiles) {
+    return mx::multiply(composed(a, gate, s), up, s);
+  }
+  static_assert(int(Activation::silu) == 1 && int(Activation::gelu) == 2 && int(Activation::gelu_tanh) == 3);
+  static const auto& gates = *new std::array<Function, 4>{  // not freed: MLX may be gone when the process ends
+      mx::compile(gate_of<Activation::sigmoid>, true), mx::compile(gate_of<Activation::silu>, true),
+      mx::compile(gate_of<Activation::gelu>, true), mx::compile(gate_of<Activation::gelu_tanh>, true)};
+  return gates[size_t(a)]({gate, up})[0];
 }
 
 cpu::Act kernel_of(Activation a) {
@@ -203,10 +227,10 @@ mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s
   bool same = !up || (up->shape() == gate.shape() && up->dtype() == gate.dtype());
   if (!cpu::uses_kernels(gate, s) || !same) {
     if (up) {
-      return mx::multiply(composed(a, gate, s), *up, s);
+      return composed_gate(a, gate, *up, s);
     }
     auto halves = mx::split(gate, 2, -1, s);
-    return mx::multiply(composed(a, halves[0], s), halves[1], s);
+    return composed_gate(a, halves[0], halves[1], s);
   }
   int type = cpu::type_index(gate.dtype());
   int64_t size = int64_t(gate.itemsize());
