@@ -32,7 +32,9 @@ MACOS = {"darwin/arm64": [["macosx_26_0_arm64"], ["macosx_15_0_arm64"], ["macosx
 FLAVOURS = {
     "cpu": (["mlx-cpu=={version}"], LINUX),
     # MLX compiles kernels at run time against CUDA's headers and looks for them in nvidia/cuda_runtime/include. The
-    # CUDA 12 wheel leaves them to an installed toolkit (it does not require the package); we do not rely on one.
+    # CUDA 12 wheel leaves them to an installed toolkit (it does not require the package); we do not rely on one. The
+    # package lacks crt/mma.h, which only nvidia-cuda-nvcc-cu12 has, in another folder. MLX needs it for its Hopper
+    # kernel for packed weights alone (qmm_sm90), which ingot does not use: see dequantizes_first in matmul.cc.
     "cuda12": (["mlx-cuda-12=={version}", "nvidia-cuda-runtime-cu12==12.9.*"], LINUX),
     # CUDA 13 has a package for what its mma.h includes; MLX compiles that for quantized products on Hopper.
     "cuda13": (["mlx-cuda-13=={version}", "nvidia-cuda-crt==13.*"], LINUX),
