@@ -91,25 +91,58 @@ func endOf(list []part, i, end int) int {
 	return end
 }
 
-// sharing returns how many of the tails will be shared: none if there are positions in storage.
-func (c *KV) sharing() int {
-	if len(c.tails) == 0 || c.whole || c.tails[0].at > c.base || c.tails[0].k.Thread().Info().GPU {
-		return 0
-	}
-	return min(len(c.tails), maxShared-len(c.shared))
+// canShare reports whether the tails can be shared: not if there are positions in storage.
+func (c *KV) canShare() bool {
+	return len(c.tails) > 0 && !c.whole && c.tails[0].at == c.base && len(c.shared) < maxShared &&
+		!c.tails[0].k.Thread().Info().GPU
 }
 
 // settle shares the tails, or copies them into storage for n positions.
 func (c *KV) settle(n int) {
-	if k := c.sharing(); k > 0 {
-		c.base = endOf(c.tails, k-1, c.offset)
-		c.shared = append(c.shared, c.tails[:k]...)
-		c.tails = slices.Clone(c.tails[k:])
+	if c.canShare() {
+		c.joinTails()
+		c.shared, c.tails, c.base = append(c.shared, c.tails...), nil, c.offset
 		c.discard() // who knows this store does not know the parts before the next one
 	}
 	if len(c.tails) > 0 {
 		c.regrow(n)
 	}
+}
+
+// joinTails makes the tails few enough to be shared: it joins consecutive ones, those with the fewest positions.
+func (c *KV) joinTails() {
+	i, j := c.fewest()
+	if i == j {
+		return
+	}
+	var parts []slots
+	for n, p := range c.tails[i:j] {
+		parts = append(parts, p.part(0, endOf(c.tails, i+n, c.offset)-p.at))
+	}
+	var all pair
+	parts[0].scope(func() {
+		all = join(0, parts...)
+		mlx.Keep(all.arrays()...)
+	})
+	for _, p := range c.tails[i:j] {
+		mlx.Free(p.arrays()...)
+	}
+	c.tails = slices.Replace(c.tails, i, j, part{all.all(), c.tails[i].at})
+}
+
+// fewest returns the range [i, j) of the tails that joinTails joins; it is empty if all of them can be shared.
+func (c *KV) fewest() (i, j int) {
+	n := len(c.tails) - (maxShared - len(c.shared)) + 1
+	if n <= 1 {
+		return 0, 0
+	}
+	least := c.offset + 1
+	for at := 0; at+n <= len(c.tails); at++ {
+		if count := endOf(c.tails, at+n-1, c.offset) - c.tails[at].at; count < least {
+			i, j, least = at, at+n, count
+		}
+	}
+	return i, j
 }
 
 // regrow copies all positions that are not shared to new storage for n positions.
@@ -140,9 +173,13 @@ func (c *KV) parts(from, to int) (list []slots) {
 	return list
 }
 
-// restored returns the bytes that the next step copies to the storage.
+// restored returns the bytes of restored positions that the next step copies.
 func (c *KV) restored() (n int64) {
-	for i := c.sharing(); i < len(c.tails); i++ {
+	i, j := 0, len(c.tails)
+	if c.canShare() {
+		i, j = c.fewest()
+	}
+	for ; i < j; i++ {
 		for _, x := range c.tails[i].arrays() {
 			n += int64(x.Bytes()) / int64(x.Dim(2)) * int64(endOf(c.tails, i, c.offset)-c.tails[i].at)
 		}

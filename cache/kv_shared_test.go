@@ -54,24 +54,29 @@ func TestKVShares(t *testing.T) {
 	}
 }
 
-// A path of many snapshots is shared as far as the kernels allow, and the rest is copied.
-func TestKVSharesSome(t *testing.T) {
+// A path of many snapshots is shared, but the kernels take only so many: consecutive small ones are joined.
+func TestKVSharesMany(t *testing.T) {
 	mlxtest.Do(t, noLeak(t, func(e *mlx.Thread) {
 		first, s := newSubject(e, cache.Full, 0), newSubject(e, cache.Full, 0)
 		defer first.Free()
 		defer s.Free()
-		for i := range 10 {
-			first.put(count(10*i, 10*i+10)...)
-			part := first.Snapshot(10 * i)
-			if !s.Restore(part, 10*i+10) {
+		for i, n := range []int{40, 30, 9, 8, 7, 20, 20, 20, 20, 26} {
+			at := first.Offset()
+			first.put(count(at, at+n)...)
+			part := first.Snapshot(at)
+			if !s.Restore(part, at+n) {
 				t.Fatalf("part %d was not restored", i)
 			}
 			part.Close()
 		}
-		s.put(100)
+		const row = 2 * 2 * 4 * 4 // bytes of keys and values
+		if got := (&cache.Sequence{Layers: []cache.Layer{s.Layer}}).Restored(); got != (9+8+7)*row {
+			t.Errorf("%d bytes will be copied, want those of 24 positions, %d", got, (9+8+7)*row)
+		}
+		s.put(1000)
 		wantShared(t, s, 8, 256)
-		s.want(t, 101, count(0, 101))
-		for _, at := range []int{95, 80, 75, 20, 3} { // its own positions, their start, and within and between shared parts
+		s.want(t, 201, append(count(0, 200), 1000))
+		for _, at := range []int{200, 180, 90, 75, 70, 3} { // the start of its own positions, and within and between parts
 			if !s.Rewind(at) {
 				t.Fatalf("cannot rewind to %d", at)
 			}
