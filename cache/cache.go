@@ -4,9 +4,9 @@
 // of a sequence are at the same offset. The kinds of layers are [KV],
 // [Ring], [Compressed] and [State].
 //
-// A [Snapshot] is a layer's state at an offset. It restores that state in this or another layer of the same
-// kind; kinds differ in which other offsets they can restore. If a state cannot be restored, methods return false: a
-// cache miss, and the caller evaluates the tokens again.
+// A [Snapshot] is a layer's state at an offset. It restores that state in this or another layer of the same kind; kinds
+// differ in which other offsets they can restore. If a state cannot be restored, methods return false: a cache miss,
+// and the caller evaluates the tokens again.
 //
 // Everything runs on the engine's thread, inside mlx.Thread.Do. Arrays are kept beyond scopes; Free and Close free
 // them.
@@ -29,8 +29,8 @@ type Layer interface {
 	// Rewind drops the tokens from target on. It returns false and changes nothing if the layer cannot rewind to target.
 	// Every layer can rewind to 0 and to its offset.
 	Rewind(target int) bool
-	// Snapshot returns the state, or nil if there is none. That of layers that keep all positions has those from from on,
-	// that of others everything.
+	// Snapshot returns the state, or nil if there is none. Layers that keep all positions include those from position from
+	// on; others include everything.
 	Snapshot(from int) *Snapshot
 	// Restore moves the layer to target, at most the snapshot's end, using the snapshot and the layer's own earlier
 	// positions. It returns false and changes nothing if these do not give the state. The caller keeps ownership of the

@@ -74,10 +74,10 @@ func (c *KV) Whole() Storage {
 
 func (c *KV) current() Storage {
 	s := c.view(false)
-	for i, p := range c.shared {
-		all := p.part(0, endOf(c.shared, i, c.base)-p.at)
+	for i := range c.shared {
+		p := slotsOf(c.shared, i, c.base)
 		s.Shared = append(s.Shared, mlx.StorePart{
-			Store: mlx.Store{K: p.k, V: p.v, Bits: c.bits}, Begin: all.begin, End: all.end,
+			Store: mlx.Store{K: p.k, V: p.v, Bits: c.bits}, Begin: p.begin, End: p.end,
 		})
 	}
 	return s
@@ -89,6 +89,11 @@ func endOf(list []part, i, end int) int {
 		return list[i+1].at
 	}
 	return end
+}
+
+// slotsOf returns the slots of part i of a list that ends at end.
+func slotsOf(list []part, i, end int) slots {
+	return list[i].part(0, endOf(list, i, end)-list[i].at)
 }
 
 // canShare reports whether the tails can be shared: not if there are positions in storage.
@@ -116,8 +121,8 @@ func (c *KV) joinTails() {
 		return
 	}
 	var parts []slots
-	for n, p := range c.tails[i:j] {
-		parts = append(parts, p.part(0, endOf(c.tails, i+n, c.offset)-p.at))
+	for n := i; n < j; n++ {
+		parts = append(parts, slotsOf(c.tails, n, c.offset))
 	}
 	var all pair
 	parts[0].scope(func() {
@@ -180,23 +185,18 @@ func (c *KV) restored() (n int64) {
 		i, j = c.fewest()
 	}
 	for ; i < j; i++ {
-		for _, x := range c.tails[i].arrays() {
-			n += int64(x.Bytes()) / int64(x.Dim(2)) * int64(endOf(c.tails, i, c.offset)-c.tails[i].at)
-		}
+		p := slotsOf(c.tails, i, c.offset)
+		n += p.slotBytes() * int64(p.len())
 	}
 	return n
 }
 
-// positionBytes returns the size of a position. There must be one.
-func (c *KV) positionBytes() (n int64) {
-	p := c.pair
-	if p.k == nil {
-		p = c.shared[0].pair
+// slotBytes returns the size of a position. There must be one.
+func (c *KV) slotBytes() int64 {
+	if c.k == nil {
+		return c.shared[0].slotBytes()
 	}
-	for _, x := range p.arrays() {
-		n += int64(x.Bytes()) / int64(x.Dim(2))
-	}
-	return n
+	return c.pair.slotBytes()
 }
 
 // drop removes the tails from position target on.

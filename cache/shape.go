@@ -26,19 +26,18 @@ func (s *Sequence) Shape() Shape {
 			shape.add(c.of)
 			continue
 		}
-		var n int64
-		for _, a := range l.State() {
-			n += int64(a.Bytes())
-		}
+		state := l.State()
 		switch c := l.(type) {
 		case *KV:
-			shape.position += c.positionBytes()
+			shape.position += c.slotBytes()
 		case *Ring:
-			add(&shape.rings, c.window, n/int64(c.k.Dim(2)))
+			add(&shape.rings, c.window, c.slotBytes())
 		case *Compressed:
-			add(&shape.sparse, c.rate, n/int64(c.store.k.Dim(2)))
+			add(&shape.sparse, c.rate, c.store.slotBytes())
 		default:
-			shape.fixed += n
+			for _, a := range state {
+				shape.fixed += int64(a.Bytes())
+			}
 		}
 	}
 	return shape

@@ -44,6 +44,14 @@ func (p pair) arrays() []*mlx.Array {
 	return []*mlx.Array{p.k, p.v}
 }
 
+// slotBytes returns the size of a slot.
+func (p pair) slotBytes() (n int64) {
+	for _, x := range p.arrays() {
+		n += int64(x.Bytes()) / int64(x.Dim(2))
+	}
+	return n
+}
+
 // handles returns kept handles of the arrays. Their owner frees them.
 func (p pair) handles() pair {
 	return p.each(func(x *mlx.Array) *mlx.Array { return mlx.Keep(mlx.SliceAxis(x, 2, mlx.Range(0, x.Dim(2)))) })

@@ -36,7 +36,7 @@ mx::array composed(Activation a, const mx::array& from, Where s) {
   return mx::multiply(x, mx::sigmoid(mx::multiply(u, number(1.5957691216057308, x), s), s), s);
 }
 
-// A gate of the default stream for mx::compile.
+// The gate on the default stream, as a function for mx::compile.
 template <Activation A>
 std::vector<mx::array> gate_of(const std::vector<mx::array>& in) {
   return {mx::multiply(composed(A, in[0], {}), in[1])};

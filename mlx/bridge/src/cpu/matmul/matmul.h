@@ -194,7 +194,7 @@ struct Product {
 void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast);
 
 // Finds the zero point of affine weights whose biases all equal -zero * scale, and replaces the biases by it: products
-// then read fewer bytes, and have the same results. Such weights come from formats without biases, as ggml's Q4_0.
+// then read fewer bytes, and have the same results. Such weights come from formats without biases, such as ggml's Q4_0.
 void drop_biases(Weights& w);
 
 // A gathered product: row i is multiplied by the matrix of expert[i], y[i] = x[i] W(expert[i])^T. Several x[i] may
