@@ -64,15 +64,19 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	found, d, err := s.opts.Store.Locate(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if m := s.cache.get(found, d); m != nil { // a manifest of many layers takes milliseconds to decode
+		return m.as(name), nil
+	}
 	entry, err := s.opts.Store.Resolve(ctx, n)
 	if errors.Is(err, manifest.ErrUnknownManifest) {
 		return nil, wire.BadRequest("%s: %v", n, err)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if m := s.cache.get(entry); m != nil {
-		return m.as(name), nil
 	}
 	if err := s.opts.Store.CheckPresent(entry, false); err != nil {
 		return nil, err
@@ -99,12 +103,12 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	return m.as(name), nil
 }
 
-// get returns the cached model of an entry, or nil.
-func (k *modelCache) get(e *store.Entry) *Model {
+// get returns the cached model of a name and a manifest, or nil.
+func (k *modelCache) get(n manifest.Name, d digest.Digest) *Model {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := slices.IndexFunc(k.list, func(m *Model) bool {
-		return m.Entry.Digest == e.Digest && m.Entry.Name == e.Name
+		return m.Entry.Digest == d && m.Entry.Name == n
 	})
 	if i < 0 {
 		return nil

@@ -276,6 +276,15 @@ type Entry struct {
 	ManifestBytes []byte // verbatim
 }
 
+// Locate finds the manifest of a name, with the rules of [Store.Resolve], and does not read it.
+func (s *Store) Locate(ctx context.Context, name manifest.Name) (found manifest.Name, d digest.Digest, err error) {
+	err = s.find(ctx, name, func(desc ocispec.Descriptor, n manifest.Name) error {
+		found, d = n, desc.Digest
+		return nil
+	})
+	return found, d, err
+}
+
 // Resolve finds a model by name. A name with a digest matches an entry with the same host, path and manifest digest,
 // and the same tag if the name has one. An unknown name is a [*index.NotFoundError]; a manifest that is not a model
 // image is a [manifest.ErrUnknownManifest].

@@ -44,6 +44,9 @@ func TestPutResolveList(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Resolve(%s) (-want +got):\n%s", ask, diff)
 		}
+		if n, d, err := s.Locate(t.Context(), storetest.MustName(t, ask)); err != nil || n != want.Name || d != want.Digest {
+			t.Errorf("Locate(%s): %s, %s, %v", ask, n, d, err)
+		}
 	}
 	storetest.PutModel(t, s, "another", "weights")
 	list, err := s.List(t.Context())

@@ -233,3 +233,24 @@ func TestLeaveQueue(t *testing.T) {
 	stop()
 	wg.Wait()
 }
+
+// The pause comes after the step that samples a request's first token, not after the steps of its prompt or of later
+// tokens.
+func TestStartsStream(t *testing.T) {
+	begun := &generation{stats: runtime.Stats{Tokens: 1}}
+	fresh := &generation{}
+	for _, c := range []struct {
+		plan []batchItem
+		want bool
+	}{
+		{nil, false},
+		{[]batchItem{{g: fresh, rows: 8}}, false},
+		{[]batchItem{{g: begun, rows: 1, wantsToken: true}}, false},
+		{[]batchItem{{g: begun, rows: 1, wantsToken: true}, {g: fresh, rows: 8}}, false},
+		{[]batchItem{{g: begun, rows: 1, wantsToken: true}, {g: fresh, rows: 8, wantsToken: true}}, true},
+	} {
+		if got := startsStream(c.plan); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.plan, got, c.want)
+		}
+	}
+}
