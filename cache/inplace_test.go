@@ -38,10 +38,11 @@ func TestInPlace(t *testing.T) {
 		if len(before) != 4 {
 			t.Errorf("%d arrays of two layers", len(before))
 		}
-		expect("as far as storage goes", step-3, true)
-		expect("beyond", step-2, false)
-		s.Advance(step - 3)
-		if s.Offset() != step {
+		room := firstRoom(3, e)
+		expect("as far as storage goes", room-3, true)
+		expect("beyond", room-2, false)
+		s.Advance(room - 3)
+		if s.Offset() != room {
 			t.Errorf("at %d", s.Offset())
 		}
 		expect("full", 1, false)

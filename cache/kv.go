@@ -10,7 +10,8 @@ import (
 //
 // It can rewind to any position and restores a snapshot if it has the positions before it. On a CPU it then reads the
 // snapshot's memory, which it shares with all that restored the same, and has storage of its own for the positions
-// after it. Storage grows by 256 positions, beyond 8192 by 1/32 to 1/16 of its size.
+// after it. Storage grows by 256 positions, beyond 8192 by 1/32 to 1/16 of its size. Its first step is shorter on a
+// CPU.
 type KV struct {
 	stored
 	shared []part // positions before base, in memory that is only read; those from base on are in the storage
@@ -42,9 +43,9 @@ func (c *KV) Reserve(k, v *mlx.Array, rows int) Storage {
 	c.settle(n)
 	switch own := n - c.base; {
 	case c.k == nil:
-		c.replace(c.room(k, v, ceil(own)))
+		c.replace(c.room(k, v, firstRoom(own, k.Thread())))
 	case c.offset == c.base && c.k.Dim(2) < own:
-		c.replace(c.zeros(ceil(own)))
+		c.replace(c.zeros(firstRoom(own, k.Thread())))
 	case c.k.Dim(2) < own:
 		c.regrow(n)
 	}

@@ -35,7 +35,7 @@ func TestKVShares(t *testing.T) {
 					t.Fatalf("%d positions were not restored", at)
 				}
 				s.put(7, 8, 9)
-				wantShared(t, s, 1, 256)
+				wantShared(t, s, 1, 96)
 			}
 			c.Restore(snap, 600)
 			snap.Close()
@@ -74,7 +74,7 @@ func TestKVSharesMany(t *testing.T) {
 			t.Errorf("%d bytes will be copied, want those of 24 positions, %d", got, (9+8+7)*row)
 		}
 		s.put(1000)
-		wantShared(t, s, 8, 256)
+		wantShared(t, s, 8, 96)
 		s.want(t, 201, append(count(0, 200), 1000))
 		for _, at := range []int{200, 180, 90, 75, 70, 3} { // the start of its own positions, and within and between parts
 			if !s.Rewind(at) {
@@ -84,7 +84,7 @@ func TestKVSharesMany(t *testing.T) {
 			s.want(t, at+1, append(count(0, at), 1000))
 			s.Rewind(at)
 		}
-		wantShared(t, s, 1, 256)
+		wantShared(t, s, 1, 96)
 		if v := s.Layer.(*cache.KV).Whole(); len(v.Shared) != 0 {
 			t.Errorf("%d parts are shared where all should be in one storage", len(v.Shared))
 		}
@@ -133,7 +133,7 @@ func TestKVFreezes(t *testing.T) {
 				t.Errorf("a snapshot of 250 of 256 positions takes %d bytes more", more)
 			}
 			first.put(1, 2, 3)
-			wantShared(t, first, 1, 256)
+			wantShared(t, first, 1, 96)
 			first.want(t, 253, append(count(0, 250), 1, 2, 3))
 
 			decoded, err := cache.Decode(e, kind, bytes.NewReader(snap.Encode()))

@@ -165,6 +165,20 @@ func (c *stored) discard() {
 	c.pair, c.readers = pair{}, nil
 }
 
+// firstRoom returns the positions of storage that begins with n. On a CPU it has room for a short answer only: clearing
+// memory for 256 positions of each of 32 sequences takes as long as several steps.
+func firstRoom(n int, t *mlx.Thread) int {
+	if t.Info().GPU {
+		return ceil(n)
+	}
+	return min((n+shortAnswer+multiple-1)/multiple*multiple, ceil(n))
+}
+
+const (
+	shortAnswer = 64 // room for what follows the first positions of storage
+	multiple    = 32 // of which the size of that storage is one
+)
+
 // ceil returns the positions of storage for n: a multiple of step, or of a sixteenth of the power of two below n if
 // that is more. Storage is copied when it grows, so the steps of a long context are long.
 func ceil(n int) int {

@@ -1,6 +1,7 @@
 package mlx_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
@@ -66,5 +67,22 @@ func TestBudgetCountsActive(t *testing.T) {
 		}
 		mlx.Free(x)
 		mlx.Eval(y)
+	})
+}
+
+// Large arrays of zeros are cleared by all threads, in pieces. Their memory may have had other values before.
+func TestZerosAreCleared(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		for _, n := range []int{0, 1, 32<<10 - 1, 32 << 10, 32<<10 + 1, 1_000_003} {
+			for range 3 {
+				e.Scope(func() { mlx.Eval(mlx.Full(e, 255, mlx.Uint8, n)) })
+				e.Scope(func() {
+					got := mlx.Zeros(e, mlx.Uint8, n).ToBytes()
+					if zeros := bytes.Count(got, []byte{0}); len(got) != n || zeros != n {
+						t.Errorf("%d bytes, of which %d are zero, want %d", len(got), zeros, n)
+					}
+				})
+			}
+		}
 	})
 }

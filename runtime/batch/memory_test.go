@@ -15,7 +15,8 @@ import (
 	"github.com/ingotml/ingot/runtime/runtimetest"
 )
 
-// The size of a request's state is known when the model is loaded, and is exact.
+// The size of a request's state is known when the model is loaded: never more than foreseen, and just that once storage
+// has outgrown its short first step.
 func TestStateSize(t *testing.T) {
 	for i, name := range append(slices.Clone(trafficModels), "llama-default") {
 		t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
@@ -47,7 +48,7 @@ func TestStateSize(t *testing.T) {
 			for i := range prompt {
 				prompt[i] = min(prompt[i], runtimetest.VisionStart-1)
 			}
-			if _, _, _, err := runtimetest.Collect(t.Context(), l, runtime.Request{Prompt: prompt, MaxTokens: 30,
+			if _, _, _, err := runtimetest.Collect(t.Context(), l, runtime.Request{Prompt: prompt, MaxTokens: 50,
 				IgnoreEOS: true,
 				Draft:     fixed(4)}); err != nil {
 				t.Fatal(err)
@@ -55,7 +56,7 @@ func TestStateSize(t *testing.T) {
 			if want := l.model.Draft != nil && len(l.model.Draft.Layers()) > 0; drafts != want {
 				t.Errorf("drafts with state of their own: %v", drafts)
 			}
-			if promised := l.batcher.memory.shape.Bytes(90, 1); worst == 0 || promised > 2*worst {
+			if promised := l.batcher.memory.shape.Bytes(110, 1); worst == 0 || promised > 2*worst {
 				t.Errorf("the state takes %d bytes, %d were foreseen", worst, promised)
 			}
 		})

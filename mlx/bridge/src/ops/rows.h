@@ -27,6 +27,7 @@ mx::array layer_norm(const mx::array& x, const Optional& weight, const Optional&
 mx::array as_type(const mx::array& x, mx::Dtype to, Where s);
 mx::array joined(const std::vector<mx::array>& xs, int axis, Where s);
 mx::array joined_slots(const std::vector<int>& ranges, int n, const std::vector<mx::array>& xs, Where s);
+mx::array zeroed(const mx::Shape& shape, mx::Dtype type, Where s);
 mx::array taken(const mx::array& x, const mx::array& indices, int axis, Where s);
 
 // Activations, and gates act(gate)*up. Without up, the last axis of gate holds both, gate first.

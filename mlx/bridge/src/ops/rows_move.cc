@@ -125,6 +125,8 @@ std::vector<Part> parts_of(const std::vector<int>& ranges, int n, const std::vec
 
 // Bytes that a thread copies at a time.
 constexpr int64_t kCopied = 256 << 10;
+// Bytes that a thread clears at a time. New memory has to be mapped, too, so that fewer take as long.
+constexpr int64_t kCleared = 32 << 10;
 
 }  // namespace
 
@@ -165,6 +167,20 @@ mx::array joined_slots(const std::vector<int>& ranges, int n, const std::vector<
     });
   };
   return cpu::node("joined_slots", xs, {shape}, {x.dtype()}, s, std::move(body))[0];
+}
+
+mx::array zeroed(const mx::Shape& shape, mx::Dtype type, Where s) {
+  const auto plain = mx::zeros(shape, type, s);
+  const auto bytes = int64_t(bytes_of(plain));
+  if (!cpu::on_cpu(s) || bytes < kCleared) {
+    return plain;
+  }
+  auto body = [bytes](const cpu::Memory& m) {
+    cpu::parallel(bytes, kCleared, [&](int64_t begin, int64_t end) {
+      std::memset(m.output<char>(0) + begin, 0, size_t(end - begin));
+    });
+  };
+  return cpu::node("zeroed", {}, {shape}, {type}, s, std::move(body))[0];
 }
 
 mx::array taken(const mx::array& x, const mx::array& indices, int axis, Where s) {
