@@ -98,8 +98,8 @@ func Rewrite(t *testing.T, path string, b []byte) {
 	}
 }
 
-// NoArrays checks at the end of the test that no more arrays are live than now. Fewer may be: the model of an earlier test
-// is freed when it has been idle for a while.
+// NoArrays checks at the end of the test that no more arrays are live than now. Fewer may be: the model of an earlier
+// test is freed when it has been idle for a while.
 func NoArrays(t *testing.T) {
 	t.Helper()
 	before := Arrays(t)
