@@ -171,12 +171,12 @@ func firstRoom(n int, t *mlx.Thread) int {
 	if t.Info().GPU {
 		return ceil(n)
 	}
-	return min((n+shortAnswer+multiple-1)/multiple*multiple, ceil(n))
+	return min((n+shortAnswer+roomMultiple-1)/roomMultiple*roomMultiple, ceil(n))
 }
 
 const (
-	shortAnswer = 64 // room for what follows the first positions of storage
-	multiple    = 32 // of which the size of that storage is one
+	shortAnswer  = 64 // positions after the first ones
+	roomMultiple = 32 // the first size is a multiple of this
 )
 
 // ceil returns the positions of storage for n: a multiple of step, or of a sixteenth of the power of two below n if

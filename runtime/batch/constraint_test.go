@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -33,63 +34,65 @@ func prompted(t *testing.T, l *Engine, text string, r runtime.Request) runtime.R
 // Generated text satisfies its format: greedy or sampled, alone or in a batch, and with any prefix cache.
 func TestFormat(t *testing.T) {
 	for _, ahead := range []bool{false, true} {
-		l := cached(t, "demo", runtime.Options{PrefixCache: 1 << 24})
-		l.batcher.stepper.sendsAhead = ahead
-		formats := []runtime.Format{
-			regex(`(yes|no), [0-9]{2,4} (cats|dogs)\.`),
-			regex(`[a-z]+( [a-z]+){3}`),
-			regex(`"[^"\\]*"`),
-			{Kind: runtime.FormatJSON},
-			{Kind: runtime.FormatSchema, Source: `{"type": "object", ` +
-				`"properties": {"name": {"type": "string"}, "legs": {"type": "integer", "minimum": 0}}, ` +
-				`"required": ["name", "legs"], "additionalProperties": false}`},
-			{Kind: runtime.FormatEBNF, Source: `root ::= "(" root ")" | [a-z]*`},
-		}
-		holds := func(f runtime.Format, text string) bool {
-			switch f.Kind {
-			case runtime.FormatRegex:
-				return regexp.MustCompile(`^(?s:` + f.Source + `)$`).MatchString(text)
-			case runtime.FormatJSON:
-				var v map[string]any
-				return json.Unmarshal([]byte(text), &v) == nil
-			case runtime.FormatSchema:
-				v := struct {
-					Name *string
-					Legs *int64
-				}{}
-				d := json.NewDecoder(strings.NewReader(text))
-				d.DisallowUnknownFields()
-				return d.Decode(&v) == nil && v.Name != nil && v.Legs != nil && *v.Legs >= 0
+		t.Run(fmt.Sprint("ahead ", ahead), func(t *testing.T) {
+			l := cached(t, "demo", runtime.Options{PrefixCache: 1 << 24})
+			l.batcher.stepper.sendsAhead = ahead
+			formats := []runtime.Format{
+				regex(`(yes|no), [0-9]{2,4} (cats|dogs)\.`),
+				regex(`[a-z]+( [a-z]+){3}`),
+				regex(`"[^"\\]*"`),
+				{Kind: runtime.FormatJSON},
+				{Kind: runtime.FormatSchema, Source: `{"type": "object", ` +
+					`"properties": {"name": {"type": "string"}, "legs": {"type": "integer", "minimum": 0}}, ` +
+					`"required": ["name", "legs"], "additionalProperties": false}`},
+				{Kind: runtime.FormatEBNF, Source: `root ::= "(" root ")" | [a-z]*`},
 			}
-			inner := strings.Trim(text, "()")
-			n := (len(text) - len(inner)) / 2
-			return text == strings.Repeat("(", n)+inner+strings.Repeat(")", n)
-		}
-		var wg sync.WaitGroup
-		for i := range 25 {
-			seed := int64(i)
-			f := formats[i%len(formats)]
-			r := prompted(t, l, "Once upon a time, "+strings.Repeat("there ", i%7), runtime.Request{MaxTokens: 20 + i,
-				Format: f})
-			if i%3 > 0 {
-				r.Sampling = runtime.Sampling{Temperature: float64(i%3) * 0.8, TopK: 40 * (i % 2), Seed: &seed, RepeatPenalty: 1.1,
-					RepeatLastN: 64}
+			holds := func(f runtime.Format, text string) bool {
+				switch f.Kind {
+				case runtime.FormatRegex:
+					return regexp.MustCompile(`^(?s:` + f.Source + `)$`).MatchString(text)
+				case runtime.FormatJSON:
+					var v map[string]any
+					return json.Unmarshal([]byte(text), &v) == nil
+				case runtime.FormatSchema:
+					v := struct {
+						Name *string
+						Legs *int64
+					}{}
+					d := json.NewDecoder(strings.NewReader(text))
+					d.DisallowUnknownFields()
+					return d.Decode(&v) == nil && v.Name != nil && v.Legs != nil && *v.Legs >= 0
+				}
+				inner := strings.Trim(text, "()")
+				n := (len(text) - len(inner)) / 2
+				return text == strings.Repeat("(", n)+inner+strings.Repeat(")", n)
 			}
-			wg.Go(func() {
-				ids, text, last, err := runtimetest.Collect(t.Context(), l, r)
-				if err != nil || !holds(f, text) {
-					t.Errorf("%+v: %q (%d tokens, %s), %v", f, text, len(ids), last.Done, err)
+			var wg sync.WaitGroup
+			for i := range 25 {
+				seed := int64(i)
+				f := formats[i%len(formats)]
+				r := prompted(t, l, "Once upon a time, "+strings.Repeat("there ", i%7), runtime.Request{MaxTokens: 20 + i,
+					Format: f})
+				if i%3 > 0 {
+					r.Sampling = runtime.Sampling{Temperature: float64(i%3) * 0.8, TopK: 40 * (i % 2), Seed: &seed, RepeatPenalty: 1.1,
+						RepeatLastN: 64}
 				}
-				if len(ids) != last.Stats.Tokens || len(ids) > r.MaxTokens {
-					t.Errorf("%+v: %d tokens of %d, counted %d", f, len(ids), r.MaxTokens, last.Stats.Tokens)
-				}
-				_, again, _, err := runtimetest.Collect(t.Context(), l, r)
-				if err != nil || r.Sampling.Seed != nil && again != text {
-					t.Errorf("%+v: %q, then %q, %v", f, text, again, err)
-				}
-			})
-		}
-		wg.Wait()
+				wg.Go(func() {
+					ids, text, last, err := runtimetest.Collect(t.Context(), l, r)
+					if err != nil || !holds(f, text) {
+						t.Errorf("%+v: %q (%d tokens, %s), %v", f, text, len(ids), last.Done, err)
+					}
+					if len(ids) != last.Stats.Tokens || len(ids) > r.MaxTokens {
+						t.Errorf("%+v: %d tokens of %d, counted %d", f, len(ids), r.MaxTokens, last.Stats.Tokens)
+					}
+					_, again, _, err := runtimetest.Collect(t.Context(), l, r)
+					if err != nil || r.Sampling.Seed != nil && again != text {
+						t.Errorf("%+v: %q, then %q, %v", f, text, again, err)
+					}
+				})
+			}
+			wg.Wait()
+		})
 	}
 }
 

@@ -68,9 +68,9 @@ func (b *batcher) step() {
 	}
 }
 
-// firstTokenPause is how long the engine rests after a step with a request's first token. The token passes through
-// several threads of two processes. The next step would occupy all processors, and the system would run those threads
-// at its next clock ticks, some 4 ms later. It happens once in a request, so that it costs no throughput.
+// firstTokenPause is how long the engine pauses after a step with a request's first token. Several threads of two
+// processes pass the token on. If the next step began at once, it would occupy all processors, and the kernel would run
+// those threads only at its next clock ticks, some 4 ms later. Once per request, the pause costs no throughput.
 const firstTokenPause = 500 * time.Microsecond
 
 // startsStream reports whether a planned step samples a request's first token.

@@ -125,7 +125,7 @@ std::vector<Part> parts_of(const std::vector<int>& ranges, int n, const std::vec
 
 // Bytes that a thread copies at a time.
 constexpr int64_t kCopied = 256 << 10;
-// Bytes that a thread clears at a time. New memory has to be mapped, too, so that fewer take as long.
+// Bytes that a thread clears at a time: fewer than it copies, because page faults of new memory add to their time.
 constexpr int64_t kCleared = 32 << 10;
 
 }  // namespace
