@@ -175,6 +175,16 @@ func NewSequence(kinds []Kind) *Sequence {
 	return s
 }
 
+// Expect tells the sequence that it will see n tokens. Layers that keep all positions make storage for all of them at
+// once, so that it is not copied as it grows, nor again for a snapshot of what fills it.
+func (s *Sequence) Expect(n int) {
+	for _, l := range s.Layers {
+		if c, ok := l.(*KV); ok {
+			c.expect = n
+		}
+	}
+}
+
 // Offset returns the number of tokens that all layers have seen. It panics if layers differ: the caller stopped in the
 // middle of a forward pass and must Free or Rewind.
 func (s *Sequence) Offset() int {

@@ -10,14 +10,15 @@ import (
 //
 // It can rewind to any position and restores a snapshot if it has the positions before it. On a CPU it then reads the
 // snapshot's memory, which it shares with all that restored the same, and has storage of its own for the positions
-// after it. Storage grows by 256 positions, beyond 8192 by 1/32 to 1/16 of its size. Its first step is shorter on a
-// CPU.
+// after it. Storage grows by 256 positions, beyond 8192 by 1/32 to 1/16 of its size, or to what the sequence expects.
+// Its first step is shorter on a CPU.
 type KV struct {
 	stored
 	shared []part // positions before base, in memory that is only read; those from base on are in the storage
 	base   int
 	tails  []part // restored after the positions in storage, in order; the next use shares or copies them
 	whole  bool   // its readers need all positions in one storage, so it shares nothing
+	expect int    // see Sequence.Expect
 }
 
 // part is positions from at on, up to the next part or to the end.
@@ -41,13 +42,14 @@ func (c *KV) State() []*mlx.Array {
 func (c *KV) Reserve(k, v *mlx.Array, rows int) Storage {
 	n := c.offset + rows
 	c.settle(n)
-	switch own := n - c.base; {
+	own, expected := n-c.base, max(n, c.expect)
+	switch {
 	case c.k == nil:
-		c.replace(c.room(k, v, firstRoom(own, k.Thread())))
+		c.replace(c.room(k, v, firstRoom(expected-c.base, k.Thread())))
 	case c.offset == c.base && c.k.Dim(2) < own:
-		c.replace(c.zeros(firstRoom(own, k.Thread())))
+		c.replace(c.zeros(firstRoom(expected-c.base, k.Thread())))
 	case c.k.Dim(2) < own:
-		c.regrow(n)
+		c.regrow(expected)
 	}
 	return c.current()
 }

@@ -171,3 +171,43 @@ func TestKVFreezes(t *testing.T) {
 		}))
 	}
 }
+
+// A sequence that expects its positions has storage for all of them from the first step on, and a snapshot of those
+// takes it over. Storage that is too small grows to what is expected.
+func TestExpect(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		s := cache.NewSequence([]cache.Kind{cache.Full, cache.None, cache.Recurrent})
+		defer s.Free()
+		l := &subject{e, 0, s.Layers[0]}
+		s.Expect(301)
+		l.put(count(0, 40)...)
+		wantShared(t, l, 0, 384)
+		l.put(count(40, 350)...)
+		wantShared(t, l, 0, 384)
+		snap := l.Snapshot(0)
+		defer snap.Close()
+		s.Expect(1000)
+		l.put(350)
+		wantShared(t, l, 1, 736)
+		s.Expect(2000)
+		l.put(count(351, 1087)...)
+		wantShared(t, l, 1, 1792)
+		l.want(t, 1087, count(0, 1087))
+	})
+}
+
+// A snapshot of a short sequence takes over storage of which it fills two thirds. One of less is a copy.
+func TestKVFreezesShort(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		for n, parts := range map[int]int{63: 0, 64: 1} {
+			s := newSubject(e, cache.Full, 0)
+			s.put(count(0, 20)...)
+			wantShared(t, s, 0, 96)
+			s.put(count(20, n)...)
+			s.Snapshot(0).Close()
+			wantShared(t, s, parts, max(96, 256*parts))
+			s.want(t, n, count(0, n))
+			s.Free()
+		}
+	})
+}

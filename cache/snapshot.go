@@ -35,11 +35,13 @@ func joined(kind Kind, from, to int, parts ...slots) *Snapshot {
 	return owning(parts[0].k.Thread(), kind, from, to, func() []*mlx.Array { return join(0, parts...).arrays() })
 }
 
-// maxSpare is the part of a snapshot's positions that its arrays may have more slots for.
-const maxSpare = 8
-
-// isMost reports whether slots are so many of their arrays' that a snapshot keeps these arrays, rather than a copy.
-func (s slots) isMost() bool { return s.k.Dim(2)-s.len() <= s.len()/maxSpare }
+// isMost reports whether slots are so many of their arrays' that a snapshot keeps these arrays, rather than a copy. The
+// others are at most an eighth as many, or half as many if they are few: copying a short sequence takes longer than
+// its memory is worth.
+func (s slots) isMost() bool {
+	n := s.len()
+	return s.k.Dim(2)-n <= max(n/8, min(n/2, roomMultiple))
+}
 
 // ofSlots returns a snapshot of slots that nobody will write to.
 func ofSlots(kind Kind, from, to int, all slots) (s *Snapshot) {

@@ -217,6 +217,9 @@ func (b *batcher) admit() {
 				b.prefixes.unpark()
 			}
 			g.startSession()
+			if b.ranks == nil { // the others do not know what to expect
+				g.seq.Expect(len(g.tokens) + 1)
+			}
 			b.findOverlaps(g)
 			g.copyOverlap(b.minShared)
 			return nil

@@ -27,13 +27,13 @@ const defaultMaxGap = 150 * time.Millisecond
 
 // gapShare is the share of the maximum gap that a step aims at. The rest is for steps that take longer than the last
 // ones, so that 99 % of the gaps are within the maximum.
-const gapShare = 0.75
+const gapShare = 0.85
 
-// Bounds of a change from one step to the next. Steps that take too long are shortened at once; longer ones are tried
-// in small increments.
+// Bounds of a change from one step to the next. A step of more rows takes less time per row, so growth may be fast; a
+// single measurement that is too short still must not make the next step much too long.
 const (
 	maxShrink = 0.5
-	maxGrowth = 1.25
+	maxGrowth = 2
 )
 
 // limit returns the number of prefill rows of the next step, beside a number of rows that decode.

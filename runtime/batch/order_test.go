@@ -159,13 +159,13 @@ func TestGapLimit(t *testing.T) {
 		t.Errorf("%d rows before the first measurement", n)
 	}
 	step := func(decoding int, d time.Duration) { p.add(p.limit(decoding), decoding, d) }
-	measured := func(decoding int) { // 45 rows take three quarters of the gap
+	measured := func(decoding int) { // 55 rows take gapShare of the gap
 		step(decoding, 30*time.Millisecond+time.Duration(p.limit(decoding)+decoding)*time.Millisecond)
 	}
 	for range 30 {
 		measured(3)
-		if n := p.limit(3) + 3; n%gapMultiple != 0 || n < 32 || n > 48 {
-			t.Errorf("%d rows, want a multiple of %d near 45", n, gapMultiple)
+		if n := p.limit(3) + 3; n%gapMultiple != 0 || n < 32 || n > 56 {
+			t.Errorf("%d rows, want a multiple of %d near 55", n, gapMultiple)
 		}
 	}
 	p.add(3, 1, 10*time.Millisecond)
