@@ -199,6 +199,8 @@ static void plain_row_product(const Weights& w, const float* x, int64_t n0, int6
 // A plain weight row, as stream_floats reads it.
 template <class T>
 struct PlainRow {
+  static constexpr int kBytes = 2 * kLanes * sizeof(T);  // that load reads
+
   const T* at;
 
   PlainRow(const Weights& w, int64_t n) : at(reinterpret_cast<const T*>(w.codes) + n * w.columns) {}
@@ -210,12 +212,15 @@ struct PlainRow {
   const void* address(int64_t k) const { return at + k; }
 };
 
+// Activation rows that stream_floats multiplies at a time: two sums of each stay in registers.
+constexpr int kStreamedFloats = kLanes == 16 ? 8 : 4;
+
 // Computes y[r] += x[m+r] . row over columns [k0, k1), which begin with a depth, for r < R. Rows of y are width apart.
 template <class Row, int R>
 IG_INLINE void stream_floats(const Row& row, int64_t columns, const Activations& x, int64_t m, int64_t k0, int64_t k1,
                              int64_t distance, float* y, int64_t width) {
   F sum[R][2];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < R; r++) {
     sum[r][0] = sum[r][1] = set(0);
   }
@@ -226,9 +231,11 @@ IG_INLINE void stream_floats(const Row& row, int64_t columns, const Activations&
     int64_t k = from;
     for (; k + 2 * kLanes <= to; k += 2 * kLanes, v += 2 * kLanes) {
       F a, b;
-      prefetch(static_cast<const char*>(row.address(k)) + distance);
+      for (int line = 0; line < Row::kBytes; line += 64) {
+        prefetch(static_cast<const char*>(row.address(k)) + distance + line);
+      }
       row.load(k, a, b);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
         sum[r][0] = fma(a, load(v + r * apart), sum[r][0]);
         sum[r][1] = fma(b, load(v + r * apart + kLanes), sum[r][1]);
@@ -236,13 +243,13 @@ IG_INLINE void stream_floats(const Row& row, int64_t columns, const Activations&
     }
     for (; k < to; k += kLanes, v += kLanes) {  // columns past the matrix are zero in x
       const F a = row.load_some(k, int(to - k < kLanes ? to - k : kLanes));
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
         sum[r][0] = fma(a, load(v + r * apart), sum[r][0]);
       }
     }
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < R; r++) {
     y[r * width] += INGOT_ISA::sum(sum[r][0] + sum[r][1]);
   }
@@ -255,6 +262,20 @@ static inline int64_t even_chunk(int64_t columns, int64_t most) {
   return (depths + chunks - 1) / chunks * kDepth;
 }
 
+// Calls product<R>() with the number of rows as a constant, at most Most.
+template <int Most, class F>
+IG_INLINE void stream_some(int64_t rows, F product) {
+  if constexpr (Most > 1) {
+    if (rows < Most) {
+      return stream_some<Most - 1>(rows, product);
+    }
+  }
+  product.template operator()<Most>();
+}
+
+// How many bytes ahead streams prefetch. Hardware prefetches whole rows, too, but not from one row's chunk to the next.
+constexpr int64_t kRowsAhead = 2048, kChunksAhead = 8192;
+
 // Computes y[m][n-n0] = x[m] . W[n] for all activation rows and weight rows [n0, n1), with float32 x. Chunks of columns
 // are so small that the activations stay in the L1 cache.
 template <class Row>
@@ -265,24 +286,14 @@ static void stream_float_rows(const Weights& w, const Activations& x, int64_t n0
   for (int64_t k0 = 0; k0 < w.columns; k0 += chunk) {
     const int64_t k1 = k0 + chunk < w.columns ? k0 + chunk : w.columns;
     // the same columns of a later row
-    const int64_t distance = (1 + 2048 / ((k1 - k0) * w.bits / 8 + 1)) * w.row_bytes();
+    const int64_t ahead = chunk < w.columns ? kChunksAhead : kRowsAhead;
+    const int64_t distance = (1 + ahead / ((k1 - k0) * w.bits / 8 + 1)) * w.row_bytes();
     for (int64_t n = n0; n < n1; n++) {
       const Row row(w, n);
-      int64_t m = 0;
-      for (; m + 4 <= x.rows; m += 4) {
-        stream_floats<Row, 4>(row, w.columns, x, m, k0, k1, distance, y + m * width + n - n0, width);
-      }
-      float* left = y + m * width + n - n0;
-      switch (x.rows - m) {
-        case 1:
-          stream_floats<Row, 1>(row, w.columns, x, m, k0, k1, distance, left, width);
-          break;
-        case 2:
-          stream_floats<Row, 2>(row, w.columns, x, m, k0, k1, distance, left, width);
-          break;
-        case 3:
-          stream_floats<Row, 3>(row, w.columns, x, m, k0, k1, distance, left, width);
-          break;
+      for (int64_t m = 0; m < x.rows; m += kStreamedFloats) {
+        stream_some<kStreamedFloats>(x.rows - m, [&]<int R>() __attribute__((always_inline)) {
+          stream_floats<Row, R>(row, w.columns, x, m, k0, k1, distance, y + m * width + n - n0, width);
+        });
       }
     }
   }

@@ -187,10 +187,14 @@ IG_INLINE void prefetch_tile(const Weights& w, int64_t n, int64_t k) {
   for (int i = 0; i < kStep / 8 * kSmallBatchTile * w.bits; i += 64) {
     _mm_prefetch(codes + i, _MM_HINT_T1);
   }
-  const int size = w.format == Format::fp4 ? 1 : w.scale_type == ScaleType::f32 ? 4 : 2;
-  const int64_t at = (n * w.groups() + (k >> __builtin_ctz(unsigned(w.group))) * kSmallBatchTile) * size;
-  _mm_prefetch(static_cast<const char*>(w.scales) + at, _MM_HINT_T1);
-  _mm_prefetch(static_cast<const char*>(w.biases ? w.biases : w.scales) + at, _MM_HINT_T1);
+  const int shift = __builtin_ctz(unsigned(w.group)), size = w.scale_bytes();
+  const int64_t at = (n * w.groups() + (k >> shift) * kSmallBatchTile) * size;
+  for (int i = 0; i < (kStep >> shift) * kSmallBatchTile * size || i == 0; i += 64) {
+    _mm_prefetch(static_cast<const char*>(w.scales) + at + i, _MM_HINT_T1);
+    if (w.biases) {
+      _mm_prefetch(static_cast<const char*>(w.biases) + at + i, _MM_HINT_T1);
+    }
+  }
 }
 
 // The general small-batch product: all integer formats, partial steps and partial tiles. The template arguments are

@@ -236,7 +236,9 @@ IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, 
     for (int step = 0; step < columns / kStep; step++) {
       find_step(w, n0 + h * 8, k0 + step * kStep, s);
       for (int r = 0; Prefetch && r < 8; r++) {
-        prefetch(s.row(r) + next);
+        for (int line = 0; line < kStep / 8 * w.bits; line += 64) {
+          prefetch(s.row(r) + next + line);
+        }
       }
       put(s, h, step);
     }

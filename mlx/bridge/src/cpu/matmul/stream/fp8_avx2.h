@@ -97,6 +97,8 @@ static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, f
 
 // A row of e4m3 weights, as stream_floats reads it: half a group at a time.
 struct FP8Row {
+  static constexpr int kBytes = 2 * kLanes;  // that load reads
+
   const uint8_t *at, *scales;
 
   FP8Row(const Weights& w, int64_t n)

@@ -1,5 +1,5 @@
-// Streaming products with AVX-512: 2 to 16 activation rows; see cpu/matmul/matmul.h. Each step of a weight row is
-// unpacked once and multiplied by all rows of a pass, each of which is contiguous (Layout::vector).
+// Streaming products with AVX-512: 2 to 6 activation rows; see cpu/matmul/matmul.h. Each step of a weight row is
+// unpacked once and multiplied by all activation rows, each of which is contiguous (Layout::vector).
 #pragma once
 
 #include "cpu/matmul/stream/fp8_avx512.h"
@@ -7,8 +7,9 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kStreamRows = 6;  // activation rows of integers; with more, tiles are faster
-constexpr int kPassRows = 4;     // activation rows of a pass; their sums and scales fit in registers
+// Activation rows of integers: their sums and scales stay in registers, and with more rows tiles are faster. So are
+// small-batch products of affine 4-bit codes, whose transpose is cheap.
+constexpr int kStreamRows = 6, kStreamNibbleRows = 4;
 // The activations of a chunk of columns stay in the L1 cache, beside the weights that pass through.
 constexpr int64_t kChunkBytes = 24 << 10;
 
@@ -82,15 +83,15 @@ IG_INLINE void any_weight_scales(const Weights& w, int64_t group, int64_t b, int
   }
 }
 
-// A pass: activation rows [m, m+R), weight rows [n0, n1) and columns [k0, k1), which begin with a depth.
+// Weight rows [n0, n1) and columns [k0, k1), which begin with a depth.
 struct Pass {
   const Weights& w;
   const Activations& x;
-  int64_t m, n0, n1, k0, k1;
+  int64_t n0, n1, k0, k1;
   float* y;  // [row][n1-n0]
 };
 
-// Computes y[m+r][n-n0] += x[m+r] . W[n] over the columns of the pass, for r < R and weight row n.
+// Computes y[r][n-n0] += x[r] . W[n] over the columns of the pass, for all R activation rows and weight row n.
 template <class Codes, bool Wide, int Group, int R>
 IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
   constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = Codes::kColumns / kBlock;
@@ -107,31 +108,31 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
   // the same columns of a later row
   const int64_t distance = (1 + kPrefetchDistance / ((p.k1 - p.k0) / 8 * w.bits + 1)) * bytes;
   constexpr int kCodesAtOnce = Codes::kColumns / 8;
-  F sum[kPassRows];
-#pragma GCC unroll 4
-  for (int r = 0; r < kPassRows; r++) {
-    sum[r] = set(0);
+  F sum[(R + 3) / 4 * 4];
+#pragma GCC unroll 8
+  for (F& v : sum) {
+    v = set(0);
   }
   for (int64_t k = p.k0; k < p.k1; k += kDepth) {
     const int64_t padded = x.columns - k < kDepth ? x.columns - k : kDepth;
     const int64_t columns = w.columns - k < kDepth ? w.columns - k : kDepth;
     const int64_t apart = padded * (Wide ? 2 : 1);
-    auto v = static_cast<const uint8_t*>(x.data) + packed_offset(x, p.m, k, 1) * (Wide ? 2 : 1);
+    auto v = static_cast<const uint8_t*>(x.data) + packed_offset(x, 0, k, 1) * (Wide ? 2 : 1);
     const int64_t blocks = columns / kBlock;
     for (int64_t b = 0; b < blocks; b += kUnitBlocks) {
       const int64_t count = blocks - b < kUnitBlocks ? blocks - b : kUnitBlocks;
       F scale, bias, scales[R];
       any_weight_scales<Codes::kFP4, Group>(w, n * w.groups(), k / kBlock + b, count, scale, bias);
       const __mmask16 m = first_lanes(count);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
-        const int64_t at = (p.m + r) * stride + k / kBlock + b;
+        const int64_t at = r * stride + k / kBlock + b;
         scales[r] = scale * _mm512_maskz_loadu_ps(m, x.scales + at);
         sum[r] = fma(bias, _mm512_maskz_loadu_ps(m, x.sums + at), sum[r]);
       }
       __m512i which = block_of_lane;
       auto multiply = [&](const __m512i* q, auto load_x) __attribute__((always_inline)) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
           __m512i t = zeros();
 #pragma GCC unroll 4
@@ -170,10 +171,13 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
       }
     }
   }
-  alignas(16) float sums[4];
-  _mm_store_ps(sums, four_sums(sum[0], sum[1], sum[2], sum[3]));
+  alignas(16) float sums[8];
+#pragma GCC unroll 2
+  for (int r = 0; r < R; r += 4) {
+    _mm_store_ps(sums + r, four_sums(sum[r], sum[r + 1], sum[r + 2], sum[r + 3]));
+  }
   for (int r = 0; r < R; r++) {
-    p.y[(p.m + r) * (p.n1 - p.n0) + n - p.n0] += sums[r];
+    p.y[r * (p.n1 - p.n0) + n - p.n0] += sums[r];
   }
 }
 
@@ -183,26 +187,14 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
   const Codes codes(w);
   const int64_t chunk = even_chunk(w.columns, kChunkBytes / (x.rows * (Wide ? 2 : 1)));
   __builtin_memset(y, 0, size_t(x.rows * (n1 - n0)) * sizeof(float));
-  for (int64_t k0 = 0; k0 < w.columns; k0 += chunk) {
-    Pass p = {w, x, 0, n0, n1, k0, k0 + chunk < w.columns ? k0 + chunk : w.columns, y};
-    for (int64_t n = n0; n < n1; n++) {
-      p.m = 0;
-      for (; p.m + kPassRows <= x.rows; p.m += kPassRows) {
-        stream_row<Codes, Wide, Group, kPassRows>(p, codes, n);
-      }
-      switch (x.rows - p.m) {
-        case 1:
-          stream_row<Codes, Wide, Group, 1>(p, codes, n);
-          break;
-        case 2:
-          stream_row<Codes, Wide, Group, 2>(p, codes, n);
-          break;
-        case 3:
-          stream_row<Codes, Wide, Group, 3>(p, codes, n);
-          break;
+  stream_some<kStreamRows>(x.rows, [&]<int R>() __attribute__((always_inline)) {
+    for (int64_t k0 = 0; k0 < w.columns; k0 += chunk) {
+      const Pass p = {w, x, n0, n1, k0, k0 + chunk < w.columns ? k0 + chunk : w.columns, y};
+      for (int64_t n = n0; n < n1; n++) {
+        stream_row<Codes, Wide, Group, R>(p, codes, n);
       }
     }
-  }
+  });
 }
 
 template <bool Wide>
@@ -228,13 +220,10 @@ static inline void unpacking_row_product(const Weights& w, const Activations& x,
   });
 }
 
-// Returns the most activation rows that row_product accepts with these weights. With more rows of affine 4-bit codes,
-// whose transpose is cheap, small-batch products are faster; with more rows of float32, tiles are.
+// Returns the most activation rows that row_product accepts with these weights. With more rows of float32, tiles are
+// faster.
 static int stream_rows_of(const Weights& w, Mode) {
-  if (w.format == Format::affine && w.bits == 4) {
-    return 2;
-  }
-  return has_codes(w) ? kStreamRows : 8;
+  return w.format == Format::affine && w.bits == 4 ? kStreamNibbleRows : has_codes(w) ? kStreamRows : kStreamedFloats;
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -36,11 +36,17 @@ IG_INLINE __m512 load_16(const void* p, int64_t at, int64_t n) {
   }
 }
 
+// Prefetch distance of scales in bytes. They are read far less often than codes, so the hardware's prefetchers evict
+// their streams.
+constexpr int kScalesAhead = 2048;
+
 // Loads the scales and biases of n blocks of a weight row, from block b on, such that weight = scale * code + bias.
 // group is the index of the first group of the row.
 template <ScaleType T, int Group>
 IG_INLINE void weight_scales(const Weights& w, int64_t group, int64_t b, int64_t n, F& scales, F& biases) {
   auto load = [&](const void* p) __attribute__((always_inline)) {
+    constexpr int kBytes = T == ScaleType::f32 ? 4 : T == ScaleType::f16 || T == ScaleType::bf16 ? 2 : 1;
+    prefetch(static_cast<const uint8_t*>(p) + (group + (Group <= kStep ? b : b / 2)) * kBytes + kScalesAhead);
     if constexpr (Group <= kStep) {
       return load_16<T>(p, group + b, n);
     } else {  // a group has two blocks
