@@ -10,6 +10,8 @@ namespace ingot::cpu::INGOT_ISA {
 // Activation rows of integers: their sums and scales stay in registers, and with more rows tiles are faster. So are
 // small-batch products of affine 4-bit codes, whose transpose is cheap.
 constexpr int kStreamRows = 6, kStreamNibbleRows = 4;
+// Up to so many activation rows, weight rows are multiplied two at a time.
+constexpr int kPairedRows = 4;
 // The activations of a chunk of columns stay in the L1 cache, beside the weights that pass through.
 constexpr int64_t kChunkBytes = 24 << 10;
 
@@ -91,12 +93,14 @@ struct Pass {
   float* y;  // [row][n1-n0]
 };
 
-// Computes y[r][n-n0] += x[r] . W[n] over the columns of the pass, for all R activation rows and weight row n.
-template <class Codes, bool Wide, int Group, int R>
-IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
+// Computes y[r][n-n0] += x[r] . W[n] over the columns of the pass, for all R activation rows and weight row n and, if S
+// is 2, weight row n+other: two rows share the loads of activations.
+template <class Codes, bool Wide, int Group, int R, int S>
+IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t other) {
   constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = Codes::kColumns / kBlock;
   constexpr int kDepthBlocks = kDepth / kBlock, kUnitBlocks = kDepthBlocks < kUnit ? kDepthBlocks : kUnit;
-  constexpr int kPer = Codes::kVectors * 64;  // bytes of activations as int8
+  constexpr int kPer = Codes::kVectors * 64 * (Wide ? 2 : 1);  // bytes of activations
+  constexpr int kHalves = Wide ? 2 : 1;
   const __m512i block_of_lane = _mm512_srli_epi32(
       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
       __builtin_ctz(kBlock / Codes::kLaneColumns));
@@ -104,64 +108,88 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
   const Weights& w = p.w;
   const Activations& x = p.x;
   const int64_t stride = x.columns / kBlock, bytes = w.row_bytes();
-  const uint8_t* from = w.codes + n * bytes + p.k0 / 8 * w.bits;
   // the same columns of a later row
   const int64_t distance = (1 + kPrefetchDistance / ((p.k1 - p.k0) / 8 * w.bits + 1)) * bytes;
   constexpr int kCodesAtOnce = Codes::kColumns / 8;
-  F sum[(R + 3) / 4 * 4];
+  const uint8_t* from[S];
+  F sum[S][(R + 3) / 4 * 4];
+#pragma GCC unroll 2
+  for (int s = 0; s < S; s++) {
+    from[s] = w.codes + (n + s * other) * bytes + p.k0 / 8 * w.bits;
 #pragma GCC unroll 8
-  for (F& v : sum) {
-    v = set(0);
+    for (F& v : sum[s]) {
+      v = set(0);
+    }
   }
   for (int64_t k = p.k0; k < p.k1; k += kDepth) {
     const int64_t padded = x.columns - k < kDepth ? x.columns - k : kDepth;
     const int64_t columns = w.columns - k < kDepth ? w.columns - k : kDepth;
-    const int64_t apart = padded * (Wide ? 2 : 1);
-    auto v = static_cast<const uint8_t*>(x.data) + packed_offset(x, 0, k, 1) * (Wide ? 2 : 1);
+    const int64_t apart = padded * kHalves;
+    auto v = static_cast<const uint8_t*>(x.data) + packed_offset(x, 0, k, 1) * kHalves;
     const int64_t blocks = columns / kBlock;
     for (int64_t b = 0; b < blocks; b += kUnitBlocks) {
       const int64_t count = blocks - b < kUnitBlocks ? blocks - b : kUnitBlocks;
-      F scale, bias, scales[R];
-      any_weight_scales<Codes::kFP4, Group>(w, n * w.groups(), k / kBlock + b, count, scale, bias);
       const __mmask16 m = first_lanes(count);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; r++) {
-        const int64_t at = r * stride + k / kBlock + b;
-        scales[r] = scale * _mm512_maskz_loadu_ps(m, x.scales + at);
-        sum[r] = fma(bias, _mm512_maskz_loadu_ps(m, x.sums + at), sum[r]);
-      }
-      __m512i which = block_of_lane;
-      auto multiply = [&](const __m512i* q, auto load_x) __attribute__((always_inline)) {
+      F scales[S][R];
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        F scale, bias;
+        any_weight_scales<Codes::kFP4, Group>(w, (n + s * other) * w.groups(), k / kBlock + b, count, scale, bias);
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-          __m512i t = zeros();
-#pragma GCC unroll 4
-          for (int j = 0; j < Codes::kVectors; j++) {
-            t = dot8(t, q[j], load_x(r, j));
+          const int64_t at = r * stride + k / kBlock + b;
+          scales[s][r] = scale * _mm512_maskz_loadu_ps(m, x.scales + at);
+          sum[s][r] = fma(bias, _mm512_maskz_loadu_ps(m, x.sums + at), sum[s][r]);
+        }
+      }
+      __m512i which = block_of_lane;
+      auto multiply = [&](const __m512i (&q)[S][Codes::kVectors], auto load_x) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+        for (int r = 0; r < R; r++) {
+          __m512i t[S];
+#pragma GCC unroll 2
+          for (__m512i& zero : t) {
+            zero = zeros();
           }
-          if constexpr (Wide) {
-            t = _mm512_slli_epi32(t, 8);
-#pragma GCC unroll 4
-            for (int j = 0; j < Codes::kVectors; j++) {
-              t = dot8(t, q[j], load_x(r, Codes::kVectors + j));
+#pragma GCC unroll 8
+          for (int j = 0; j < kHalves * Codes::kVectors; j++) {
+            __m512i v = load_x(r, j);
+            if constexpr (S > 1) {
+              IG_KEEP(v);  // otherwise GCC loads it twice
+            }
+#pragma GCC unroll 2
+            for (int s = 0; s < S; s++) {
+              if (j == Codes::kVectors) {
+                t[s] = _mm512_slli_epi32(t[s], 8);
+              }
+              t[s] = dot8(t[s], q[s][j % Codes::kVectors], v);
             }
           }
-          sum[r] = fma(_mm512_cvtepi32_ps(t), _mm512_permutexvar_ps(which, scales[r]), sum[r]);
+#pragma GCC unroll 2
+          for (int s = 0; s < S; s++) {
+            sum[s][r] = fma(_mm512_cvtepi32_ps(t[s]), _mm512_permutexvar_ps(which, scales[s][r]), sum[s][r]);
+          }
         }
       };
       int64_t left = columns - b * kBlock < kUnitBlocks * kBlock ? columns - b * kBlock : kUnitBlocks * kBlock;
       for (; left >= Codes::kColumns; left -= Codes::kColumns) {
-        prefetch(from + distance);
-        __m512i q[Codes::kVectors];
-        codes.load(from, q);
+        __m512i q[S][Codes::kVectors];
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          prefetch(from[s] + distance);
+          codes.load(from[s], q[s]);
+          from[s] += kCodesAtOnce * w.bits;
+        }
         multiply(q, [&](int r, int j) __attribute__((always_inline)) { return load_lanes(v + r * apart + j * 64); });
-        from += kCodesAtOnce * w.bits;
-        v += kPer * (Wide ? 2 : 1);
+        v += kPer;
         which = _mm512_add_epi32(which, next);
       }
       if (left > 0) {
-        __m512i q[Codes::kVectors];
-        codes.load_some(from, left, q);
+        __m512i q[S][Codes::kVectors];
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          codes.load_some(from[s], left, q[s]);
+        }
         // Activations are padded to whole steps, so their vectors may be shorter than those of whole codes.
         const int64_t width = (left + kStep - 1) / kStep * kStep / Codes::kVectors;
         const __mmask64 mask = ~uint64_t(0) >> (64 - width);
@@ -171,13 +199,16 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
       }
     }
   }
-  alignas(16) float sums[8];
 #pragma GCC unroll 2
-  for (int r = 0; r < R; r += 4) {
-    _mm_store_ps(sums + r, four_sums(sum[r], sum[r + 1], sum[r + 2], sum[r + 3]));
-  }
-  for (int r = 0; r < R; r++) {
-    p.y[r * (p.n1 - p.n0) + n - p.n0] += sums[r];
+  for (int s = 0; s < S; s++) {
+    alignas(16) float sums[8];
+#pragma GCC unroll 2
+    for (int r = 0; r < R; r += 4) {
+      _mm_store_ps(sums + r, four_sums(sum[s][r], sum[s][r + 1], sum[s][r + 2], sum[s][r + 3]));
+    }
+    for (int r = 0; r < R; r++) {
+      p.y[r * (p.n1 - p.n0) + n + s * other - p.n0] += sums[r];
+    }
   }
 }
 
@@ -190,8 +221,13 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
   stream_some<kStreamRows>(x.rows, [&]<int R>() __attribute__((always_inline)) {
     for (int64_t k0 = 0; k0 < w.columns; k0 += chunk) {
       const Pass p = {w, x, n0, n1, k0, k0 + chunk < w.columns ? k0 + chunk : w.columns, y};
-      for (int64_t n = n0; n < n1; n++) {
-        stream_row<Codes, Wide, Group, R>(p, codes, n);
+      constexpr bool kPaired = R <= kPairedRows;
+      const int64_t half = kPaired ? (n1 - n0) / 2 : 0;
+      for (int64_t n = n0; n < n0 + half; n++) {
+        stream_row<Codes, Wide, Group, R, kPaired ? 2 : 1>(p, codes, n, half);
+      }
+      for (int64_t n = n0 + 2 * half; n < n1; n++) {
+        stream_row<Codes, Wide, Group, R, 1>(p, codes, n, 0);
       }
     }
   });
