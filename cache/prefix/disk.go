@@ -44,7 +44,6 @@ type Disk struct {
 	queue chan write
 	look  chan struct{} // buffered, one element: the folder may have changed
 	done  chan struct{}
-	idle  sync.WaitGroup // queued and running writes
 }
 
 // DiskStats are counts since the disk tier was opened, and its current Bytes and Nodes.
@@ -60,6 +59,7 @@ type DiskStats struct {
 type write struct {
 	name    fileName
 	payload []byte
+	written chan struct{} // not nil: nothing to write, see Written
 }
 
 const (
@@ -134,7 +134,6 @@ func (d *Disk) read() error {
 
 // Close writes queued entries and stops.
 func (d *Disk) Close() {
-	d.idle.Wait()
 	close(d.queue)
 	<-d.done
 }
@@ -178,9 +177,14 @@ func (d *Disk) save(n *node, keys []Key, wait bool) {
 		d.count(func(s *DiskStats) { s.Dropped++ })
 		return
 	}
-	w := write{name, encodeNode(n)}
-	d.idle.Add(1)
-	d.queue <- w
+	d.queue <- write{name: name, payload: encodeNode(n)}
+}
+
+// Written returns a channel that is closed when all that is queued has been written. It runs on the engine's thread.
+func (d *Disk) Written() <-chan struct{} {
+	done := make(chan struct{})
+	d.queue <- write{written: done}
+	return done
 }
 
 func (d *Disk) count(fn func(*DiskStats)) {
@@ -200,6 +204,10 @@ func (d *Disk) work() {
 			if !ok {
 				return
 			}
+			if w.written != nil {
+				close(w.written)
+				continue
+			}
 			err := d.write(w)
 			d.count(func(s *DiskStats) {
 				if err != nil {
@@ -208,7 +216,6 @@ func (d *Disk) work() {
 					s.Written++
 				}
 			})
-			d.idle.Done()
 		}
 	}
 }

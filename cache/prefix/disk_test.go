@@ -77,7 +77,7 @@ func TestDiskTakesWhatIsEvicted(t *testing.T) {
 		t.Run(env.name, func(t *testing.T) {
 			s := life(t, env, 1, DiskOptions{Dir: t.TempDir()}, func(w *world) {
 				w.run(keys(1, 40), 50)
-				w.disk.idle.Wait()
+				<-w.disk.Written()
 				w.wantRun(1, 0, join(keys(1, 40), []Key{50, 51}))
 			})
 			if s.Loaded == 0 {
@@ -136,7 +136,7 @@ func TestDiskBudget(t *testing.T) {
 		for i := range 6 {
 			w.run(keys(1000*i+1, 1000*i+40), 50)
 			w.SetBudget(1) // to the disk, one after the other
-			w.disk.idle.Wait()
+			<-w.disk.Written()
 			w.SetBudget(0)
 		}
 	})
@@ -181,7 +181,7 @@ func TestDiskOfTwo(t *testing.T) {
 				w.SetDisk(w.e, other)
 				w.wantRun(1, 0, join(keys(1, 40), []Key{50, 51}))
 			})
-			other.idle.Wait()
+			<-other.Written()
 			files, err := filepath.Glob(filepath.Join(o.Dir, "*"+suffix))
 			if err != nil || len(files) == 0 {
 				t.Fatal(files, err)

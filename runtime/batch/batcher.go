@@ -133,13 +133,16 @@ func (b *batcher) returnMemoryWhenIdle() {
 		if waiting, now := b.queue.read(); waiting > 0 || now.running > 0 || now.steps != last.steps {
 			return
 		}
+		var written <-chan struct{}
 		err := b.model.Do(context.Background(), func() error {
 			b.prefixes.unpark()
+			written = b.prefixes.written()
 			b.ranks.ClearCache()
 			b.model.Thread.ClearCache()
 			return nil
 		})
 		if err == nil { // else the model is closed
+			<-written // what is being written to disk is not free yet
 			debug.FreeOSMemory()
 		}
 	})

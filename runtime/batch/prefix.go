@@ -76,6 +76,17 @@ func (p *prefixes) closeDisk() {
 	}
 }
 
+// written returns a channel that is closed when the second tier has written all that it was given. It runs on the
+// engine's thread.
+func (p *prefixes) written() <-chan struct{} {
+	if p == nil || p.disk == nil || p.closed {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	return p.disk.Written()
+}
+
 // cachedState is a request's part in the prefix cache.
 type cachedState struct {
 	session   *prefix.Session // nil before admission and without a cache
