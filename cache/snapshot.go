@@ -35,9 +35,9 @@ func joined(kind Kind, from, to int, parts ...slots) *Snapshot {
 	return owning(parts[0].k.Thread(), kind, from, to, func() []*mlx.Array { return join(0, parts...).arrays() })
 }
 
-// isMost reports whether slots are so many of their arrays' that a snapshot keeps these arrays, rather than a copy. The
-// others are at most an eighth as many, or half as many if they are few: copying a short sequence takes longer than
-// its memory is worth.
+// isMost reports whether slots are so many of their arrays' that a snapshot keeps these arrays, rather than a copy. An
+// eighth as many slots may be spare. A short sequence may have up to roomMultiple spare slots, if it uses at least
+// twice as many: a copy would cost more time than its memory is worth.
 func (s slots) isMost() bool {
 	n := s.len()
 	return s.k.Dim(2)-n <= max(n/8, min(n/2, roomMultiple))

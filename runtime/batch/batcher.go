@@ -220,7 +220,7 @@ func (b *batcher) admit() {
 				b.prefixes.unpark()
 			}
 			g.startSession()
-			if b.ranks == nil { // the others do not know what to expect
+			if b.ranks == nil { // other ranks do not get the hint, and their storage would grow in other steps
 				g.seq.Expect(len(g.tokens) + 1)
 			}
 			b.findOverlaps(g)

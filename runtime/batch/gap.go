@@ -29,8 +29,8 @@ const defaultMaxGap = 150 * time.Millisecond
 // ones, so that 99 % of the gaps are within the maximum.
 const gapShare = 0.85
 
-// Bounds of a change from one step to the next. A step of more rows takes less time per row, so growth may be fast; a
-// single measurement that is too short still must not make the next step much too long.
+// Bounds of a change from one step to the next. Longer steps take less time per row, so growth may be fast. It has a
+// bound because a measured time may be too short by chance.
 const (
 	maxShrink = 0.5
 	maxGrowth = 2

@@ -79,7 +79,7 @@ static __attribute__((noinline)) void bf16_block(const Tile& t, const int32_t* x
 
 template <bool Scaled>
 static void bf16_panel(const Tile& t, const int32_t* x, int columns, int block, int rows, float* c) {
-  with_rows(rows, [&]<int R>() { bf16_block<R, Scaled>(t, x, columns, block, c); });
+  with_rows<kIntegerRows>(rows, [&]<int R>() { bf16_block<R, Scaled>(t, x, columns, block, c); });
 }
 
 // See MatmulKernels::tile_product.

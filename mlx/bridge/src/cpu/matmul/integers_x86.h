@@ -116,12 +116,12 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
                                  l.zero == 0, c, ahead, i * columns / l.block};
   auto integers = [&]<int Fit>() {
     with_block(l.block, [&]<int Block>() {
-      with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); });
+      with_rows<kIntegerRows>(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); });
     });
   };
   if (l.winograd) {
     return with_block(l.block, [&]<int Block>() {
-      with_rows(rows, [&]<int R>() { winograd_block<R, Block>(operands); });
+      with_rows<kIntegerRows>(rows, [&]<int R>() { winograd_block<R, Block>(operands); });
     });
   }
 #if defined(__AVX512VNNI__)

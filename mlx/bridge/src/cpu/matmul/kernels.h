@@ -10,6 +10,17 @@ namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kTile = 2 * kLanes;
 
+// Calls of<R>() with the number of rows (1 to Most) as a constant.
+template <int Most, class F>
+IG_INLINE void with_rows(int64_t rows, F of) {
+  if constexpr (Most > 1) {
+    if (rows < Most) {
+      return with_rows<Most - 1>(rows, of);
+    }
+  }
+  of.template operator()<Most>();
+}
+
 // A tile of unpacked weights: kTile weight rows by at most kDepth columns. data is float32 [column][kTile], int16 or
 // bfloat16 [column/2][kTile][2], or unsigned bytes [column/4][kTile][4], so that the lanes of a vector are weight rows.
 struct Tile {
@@ -262,17 +273,6 @@ static inline int64_t even_chunk(int64_t columns, int64_t most) {
   return (depths + chunks - 1) / chunks * kDepth;
 }
 
-// Calls product<R>() with the number of rows as a constant, at most Most.
-template <int Most, class F>
-IG_INLINE void stream_some(int64_t rows, F product) {
-  if constexpr (Most > 1) {
-    if (rows < Most) {
-      return stream_some<Most - 1>(rows, product);
-    }
-  }
-  product.template operator()<Most>();
-}
-
 // How many bytes ahead streams prefetch. Hardware prefetches whole rows, too, but not from one row's chunk to the next.
 constexpr int64_t kRowsAhead = 2048, kChunksAhead = 8192;
 
@@ -291,7 +291,7 @@ static void stream_float_rows(const Weights& w, const Activations& x, int64_t n0
     for (int64_t n = n0; n < n1; n++) {
       const Row row(w, n);
       for (int64_t m = 0; m < x.rows; m += kStreamedFloats) {
-        stream_some<kStreamedFloats>(x.rows - m, [&]<int R>() __attribute__((always_inline)) {
+        with_rows<kStreamedFloats>(x.rows - m, [&]<int R>() __attribute__((always_inline)) {
           stream_floats<Row, R>(row, w.columns, x, m, k0, k1, distance, y + m * width + n - n0, width);
         });
       }

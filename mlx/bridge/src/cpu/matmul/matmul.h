@@ -29,6 +29,11 @@ enum class Format {
 
 enum class ScaleType { f32, f16, bf16, e8m0, e4m3 };
 
+// Bytes of a scale.
+constexpr int size_of(ScaleType t) {
+  return t == ScaleType::e8m0 || t == ScaleType::e4m3 ? 1 : t == ScaleType::f32 ? 4 : 2;
+}
+
 // A weight matrix in memory that the caller owns. codes is row-major; scales and biases are [rows][groups].
 struct Weights {
   const uint8_t* codes = nullptr;
@@ -49,10 +54,7 @@ struct Weights {
   int64_t row_bytes() const { return columns * bits / 8; }
   int64_t groups() const { return columns / group; }
   // Bytes of one scale; a bias has the same size.
-  int scale_bytes() const {
-    const bool byte = scale_type == ScaleType::e8m0 || scale_type == ScaleType::e4m3;
-    return byte ? 1 : scale_type == ScaleType::f32 ? 4 : 2;
-  }
+  int scale_bytes() const { return size_of(scale_type); }
 };
 
 // The type to which activations are converted before they are multiplied. Integers have one scale per block of columns.

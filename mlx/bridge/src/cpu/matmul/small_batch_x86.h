@@ -189,7 +189,8 @@ IG_INLINE void prefetch_tile(const Weights& w, int64_t n, int64_t k) {
   }
   const int shift = __builtin_ctz(unsigned(w.group)), size = w.scale_bytes();
   const int64_t at = (n * w.groups() + (k >> shift) * kSmallBatchTile) * size;
-  for (int i = 0; i < (kStep >> shift) * kSmallBatchTile * size || i == 0; i += 64) {
+  const int bytes = (kStep >> shift) * kSmallBatchTile * size;  // 0 if a group is longer than a step
+  for (int i = 0; i < bytes || i == 0; i += 64) {
     _mm_prefetch(static_cast<const char*>(w.scales) + at + i, _MM_HINT_T1);
     if (w.biases) {
       _mm_prefetch(static_cast<const char*>(w.biases) + at + i, _MM_HINT_T1);

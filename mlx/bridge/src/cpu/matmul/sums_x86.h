@@ -40,17 +40,6 @@ IG_INLINE void with_block(int block, F of) {
   }
 }
 
-// Calls of<R>() with the number of rows (1 to kIntegerRows) as a constant.
-template <int R = kIntegerRows, class F>
-IG_INLINE void with_rows(int rows, F of) {
-  if constexpr (R > 1) {
-    if (rows < R) {
-      return with_rows<R - 1>(rows, of);
-    }
-  }
-  of.template operator()<R>();
-}
-
 // Epilogue of block b: dequantizes the integer sums and adds them to c:
 //   c[r] += w_bias * x_sum[r] + w_scale * x_scale[r] * sum[r]
 // The first term is missing if the zero point was subtracted from the sums. What does not depend on the sums comes

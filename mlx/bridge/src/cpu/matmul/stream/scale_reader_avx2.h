@@ -75,7 +75,7 @@ class ScaleReader {
  private:
   static constexpr bool kBiases = T != ScaleType::e8m0 && T != ScaleType::e4m3;
   static constexpr int kPerGroup = Group / kBlock;  // blocks
-  static constexpr int kSize = T == ScaleType::f32 ? 4 : kBiases ? 2 : 1;
+  static constexpr int kSize = size_of(T);
   static constexpr int kBytes = kUnit / kPerGroup * kSize;
 
   const uint8_t *scales_, *biases_;

@@ -7,10 +7,11 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Activation rows of integers: their sums and scales stay in registers, and with more rows tiles are faster. So are
-// small-batch products of affine 4-bit codes, whose transpose is cheap.
-constexpr int kStreamRows = 6, kStreamNibbleRows = 4;
-// Up to so many activation rows, weight rows are multiplied two at a time.
+// The most activation rows of integers. Their sums and scales stay in registers; with more rows tiles are faster.
+constexpr int kStreamRows = 6;
+// The most of affine 4-bit codes: with more rows small-batch products are faster, because their transpose is cheap.
+constexpr int kStreamNibbleRows = 4;
+// Up to this many activation rows, weight rows are multiplied two at a time.
 constexpr int kPairedRows = 4;
 // The activations of a chunk of columns stay in the L1 cache, beside the weights that pass through.
 constexpr int64_t kChunkBytes = 24 << 10;
@@ -99,8 +100,8 @@ template <class Codes, bool Wide, int Group, int R, int S>
 IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t other) {
   constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = Codes::kColumns / kBlock;
   constexpr int kDepthBlocks = kDepth / kBlock, kUnitBlocks = kDepthBlocks < kUnit ? kDepthBlocks : kUnit;
-  constexpr int kPer = Codes::kVectors * 64 * (Wide ? 2 : 1);  // bytes of activations
-  constexpr int kHalves = Wide ? 2 : 1;
+  constexpr int kVectors = Codes::kVectors, kVectorsOfX = (Wide ? 2 : 1) * kVectors;  // of codes, of activations
+  constexpr int kSums = (R + 3) / 4 * 4;  // four_sums takes four
   const __m512i block_of_lane = _mm512_srli_epi32(
       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
       __builtin_ctz(kBlock / Codes::kLaneColumns));
@@ -112,7 +113,7 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t 
   const int64_t distance = (1 + kPrefetchDistance / ((p.k1 - p.k0) / 8 * w.bits + 1)) * bytes;
   constexpr int kCodesAtOnce = Codes::kColumns / 8;
   const uint8_t* from[S];
-  F sum[S][(R + 3) / 4 * 4];
+  F sum[S][kSums];
 #pragma GCC unroll 2
   for (int s = 0; s < S; s++) {
     from[s] = w.codes + (n + s * other) * bytes + p.k0 / 8 * w.bits;
@@ -124,8 +125,8 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t 
   for (int64_t k = p.k0; k < p.k1; k += kDepth) {
     const int64_t padded = x.columns - k < kDepth ? x.columns - k : kDepth;
     const int64_t columns = w.columns - k < kDepth ? w.columns - k : kDepth;
-    const int64_t apart = padded * kHalves;
-    auto v = static_cast<const uint8_t*>(x.data) + packed_offset(x, 0, k, 1) * kHalves;
+    const int64_t apart = padded * (Wide ? 2 : 1);
+    auto v = static_cast<const uint8_t*>(x.data) + packed_offset(x, 0, k, 1) * (Wide ? 2 : 1);
     const int64_t blocks = columns / kBlock;
     for (int64_t b = 0; b < blocks; b += kUnitBlocks) {
       const int64_t count = blocks - b < kUnitBlocks ? blocks - b : kUnitBlocks;
@@ -143,7 +144,7 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t 
         }
       }
       __m512i which = block_of_lane;
-      auto multiply = [&](const __m512i (&q)[S][Codes::kVectors], auto load_x) __attribute__((always_inline)) {
+      auto multiply = [&](const __m512i (&q)[S][kVectors], auto load_x) __attribute__((always_inline)) {
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
           __m512i t[S];
@@ -152,17 +153,17 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t 
             zero = zeros();
           }
 #pragma GCC unroll 8
-          for (int j = 0; j < kHalves * Codes::kVectors; j++) {
-            __m512i v = load_x(r, j);
+          for (int j = 0; j < kVectorsOfX; j++) {
+            __m512i of_x = load_x(r, j);
             if constexpr (S > 1) {
-              IG_KEEP(v);  // otherwise GCC loads it twice
+              IG_KEEP(of_x);  // otherwise GCC loads it twice
             }
 #pragma GCC unroll 2
             for (int s = 0; s < S; s++) {
-              if (j == Codes::kVectors) {
+              if (j == kVectors) {
                 t[s] = _mm512_slli_epi32(t[s], 8);
               }
-              t[s] = dot8(t[s], q[s][j % Codes::kVectors], v);
+              t[s] = dot8(t[s], q[s][j % kVectors], of_x);
             }
           }
 #pragma GCC unroll 2
@@ -173,7 +174,7 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t 
       };
       int64_t left = columns - b * kBlock < kUnitBlocks * kBlock ? columns - b * kBlock : kUnitBlocks * kBlock;
       for (; left >= Codes::kColumns; left -= Codes::kColumns) {
-        __m512i q[S][Codes::kVectors];
+        __m512i q[S][kVectors];
 #pragma GCC unroll 2
         for (int s = 0; s < S; s++) {
           prefetch(from[s] + distance);
@@ -181,17 +182,17 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t 
           from[s] += kCodesAtOnce * w.bits;
         }
         multiply(q, [&](int r, int j) __attribute__((always_inline)) { return load_lanes(v + r * apart + j * 64); });
-        v += kPer;
+        v += kVectorsOfX * 64;
         which = _mm512_add_epi32(which, next);
       }
       if (left > 0) {
-        __m512i q[S][Codes::kVectors];
+        __m512i q[S][kVectors];
 #pragma GCC unroll 2
         for (int s = 0; s < S; s++) {
           codes.load_some(from[s], left, q[s]);
         }
         // Activations are padded to whole steps, so their vectors may be shorter than those of whole codes.
-        const int64_t width = (left + kStep - 1) / kStep * kStep / Codes::kVectors;
+        const int64_t width = (left + kStep - 1) / kStep * kStep / kVectors;
         const __mmask64 mask = ~uint64_t(0) >> (64 - width);
         multiply(q, [&](int r, int j) __attribute__((always_inline)) {
           return _mm512_maskz_loadu_epi8(mask, v + r * apart + j * width);
@@ -201,7 +202,7 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n, int64_t 
   }
 #pragma GCC unroll 2
   for (int s = 0; s < S; s++) {
-    alignas(16) float sums[8];
+    alignas(16) float sums[kSums];
 #pragma GCC unroll 2
     for (int r = 0; r < R; r += 4) {
       _mm_store_ps(sums + r, four_sums(sum[s][r], sum[s][r + 1], sum[s][r + 2], sum[s][r + 3]));
@@ -218,7 +219,7 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
   const Codes codes(w);
   const int64_t chunk = even_chunk(w.columns, kChunkBytes / (x.rows * (Wide ? 2 : 1)));
   __builtin_memset(y, 0, size_t(x.rows * (n1 - n0)) * sizeof(float));
-  stream_some<kStreamRows>(x.rows, [&]<int R>() __attribute__((always_inline)) {
+  with_rows<kStreamRows>(x.rows, [&]<int R>() __attribute__((always_inline)) {
     for (int64_t k0 = 0; k0 < w.columns; k0 += chunk) {
       const Pass p = {w, x, n0, n1, k0, k0 + chunk < w.columns ? k0 + chunk : w.columns, y};
       constexpr bool kPaired = R <= kPairedRows;

@@ -45,14 +45,14 @@ constexpr int kScalesAhead = 2048;
 template <ScaleType T, int Group>
 IG_INLINE void weight_scales(const Weights& w, int64_t group, int64_t b, int64_t n, F& scales, F& biases) {
   auto load = [&](const void* p) __attribute__((always_inline)) {
-    constexpr int kBytes = T == ScaleType::f32 ? 4 : T == ScaleType::f16 || T == ScaleType::bf16 ? 2 : 1;
-    prefetch(static_cast<const uint8_t*>(p) + (group + (Group <= kStep ? b : b / 2)) * kBytes + kScalesAhead);
+    const int64_t at = group + (Group <= kStep ? b : b / 2);
+    prefetch(static_cast<const uint8_t*>(p) + at * size_of(T) + kScalesAhead);
     if constexpr (Group <= kStep) {
-      return load_16<T>(p, group + b, n);
+      return load_16<T>(p, at, n);
     } else {  // a group has two blocks
       static_assert(Group == 2 * kStep);
       const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-      return _mm512_permutexvar_ps(twice, load_16<T>(p, group + b / 2, n >= kUnit ? kUnit / 2 : n / 2));
+      return _mm512_permutexvar_ps(twice, load_16<T>(p, at, n >= kUnit ? kUnit / 2 : n / 2));
     }
   };
   scales = load(w.scales);
