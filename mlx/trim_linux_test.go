@@ -33,6 +33,7 @@ func TestClearCacheTrims(t *testing.T) {
 		large := mlx.Zeros(e, mlx.Uint8, 30*bytes) // its end makes the C library keep blocks of this size
 		mlx.Eval(large)
 		mlx.Free(large)
+		e.ClearCache() // its memory is freed before the next call into the engine, not by Free
 		var all []*mlx.Array
 		for range arrays {
 			all = append(all, mlx.Full(e, 1, mlx.Uint8, bytes))
@@ -47,6 +48,29 @@ func TestClearCacheTrims(t *testing.T) {
 		e.ClearCache()
 		if freed, want := before-resident(t), int64(arrays-kept)*bytes*3/4; freed < want {
 			t.Errorf("%d bytes of %d were returned, want at least %d", freed, before, want)
+		}
+	})
+}
+
+// ClearCache returns the kernels' scratch memory, which grows with the rows of the largest product.
+func TestClearCacheFreesScratch(t *testing.T) {
+	const rows, inner, columns = 4096, 4096, 64
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		if e.Info().GPU {
+			t.Skip("a GPU's products need no scratch memory")
+		}
+		multiply := func(rows int) {
+			x, w := mlx.Full(e, 1, mlx.Float32, rows, inner), mlx.Full(e, 1, mlx.Float32, inner, columns)
+			y := mlx.MatMul(x, w)
+			mlx.Eval(y)
+			mlx.Free(x, w, y)
+			e.ClearCache()
+		}
+		multiply(1)
+		before := resident(t)
+		multiply(rows)
+		if kept := resident(t) - before; kept > 4<<20 {
+			t.Errorf("%d bytes stay resident after a product of %d rows", kept, rows)
 		}
 	})
 }

@@ -193,6 +193,37 @@ void waiting(Team& team) {
   together(team);
 }
 
+std::atomic<int> calls{0};
+
+// Each thread makes a call exactly once: helpers that sleep, spin or were just started, between another caller's
+// runs.
+void each(Team& team) {
+  thread_local int mine = 0;
+  auto call = []() noexcept {
+    calls++;
+    mine++;
+  };
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) {
+      every_element_once(team, 50, 7);
+    }
+  });
+  calls = mine = 0;
+  const int size = team.size();
+  for (int i = 1; i <= 100; i++) {
+    team.each(call);
+    expect(calls == i * size && mine == i, "not every thread made the call once");
+    if (i % 10 == 0) {
+      usleep(5000);
+      team.resize(size);
+    }
+  }
+  stop = true;
+  other.join();
+  cases += 100;
+}
+
 // Sleeping helpers are not waited for: short runs are complete before they wake.
 void short_runs(Team& team) {
   for (int i = 0; i < 200; i++) {
@@ -226,6 +257,7 @@ int main() {
     nested(team);
     failing(team);
     short_runs(team);
+    each(team);
     if (threads > 1) {
       together(team);
       stalled(team);

@@ -10,7 +10,9 @@
 #include "cpu/eval.h"
 #include "cpu/isa.h"
 #include "cpu/node.h"
+#include "cpu/scratch.h"
 #include "cpu/tape.h"
+#include "cpu/team/team.h"
 #include "mlx/backend/cuda/cuda.h"
 #include "mlx/backend/metal/metal.h"
 #include "mlx/compile.h"
@@ -245,6 +247,7 @@ const char* ig_limit(int32_t which, int64_t value) {
         return;
       case IG_CLEAR_CACHE:
         mx::clear_cache();
+        cpu::Team::instance().each(cpu::free_scratch);
         trim_heap();
         return;
     }

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -219,26 +218,6 @@ void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vecto
 }
 
 bool on_cpu(mx::StreamOrDevice s) { return mx::to_stream(s).device == mx::Device::cpu; }
-
-void* scratch(int slot, size_t bytes) {
-  struct Slot {
-    void* data = nullptr;
-    size_t size = 0;
-    ~Slot() { std::free(data); }
-  };
-  static thread_local Slot slots[kScratchSlots];
-  Slot& s = slots[slot];
-  if (s.size < bytes) {
-    std::free(s.data);
-    s.size = 0;
-    s.data = std::aligned_alloc(64, (bytes + 4095) / 4096 * 4096);
-    if (!s.data) {
-      throw std::bad_alloc();
-    }
-    s.size = bytes;
-  }
-  return s.data;
-}
 
 std::string profile() {
   std::lock_guard lock(times_lock);

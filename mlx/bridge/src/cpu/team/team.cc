@@ -57,10 +57,14 @@ struct Team::State {
 
   alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> stop{false};
+  std::atomic<uint64_t> calls{0};  // of each; helpers make the last one
+  std::atomic<int> to_call{0};     // helpers that have not made it yet
+  void (*call)() noexcept = nullptr;
   std::mutex sleep;
   std::condition_variable wake;
 
   std::mutex owner;
+  std::mutex members;  // held while helpers start, end, or make a call
   std::vector<std::thread> helpers;
   std::atomic<int> threads{1};
   int allowed = 0;  // number of helpers that may enter the next run; lower after a stall
@@ -97,11 +101,16 @@ struct Team::State {
   }
 
   // The main function of a helper: joins one run after the other until stop is set.
-  void helper_loop(int index) {
+  void helper_loop(int index, uint64_t called) {
     inside_run = true;
     uint64_t seen = 0;
     auto idle = Clock::now();
     for (uint32_t spins = 0;; spins++) {
+      if (uint64_t c = calls.load(std::memory_order_acquire); c != called) {
+        called = c;
+        call();
+        to_call.fetch_sub(1, std::memory_order_release);
+      }
       uint64_t g = gate.load(std::memory_order_acquire);
       if (can_join(g, seen, index)) {
         if (gate.compare_exchange_weak(g, g + 1, std::memory_order_acq_rel)) {
@@ -117,17 +126,17 @@ struct Team::State {
       }
       pause();
       if (spins % 64 == 0 && Clock::now() - idle > kSpin) {
-        sleep_until_run(seen, index);
+        sleep_until_needed(seen, called, index);
         idle = Clock::now();
       }
     }
   }
 
-  // Sleeps until a run that this helper has not joined opens.
-  void sleep_until_run(uint64_t seen, int index) {
+  // Sleeps until there is a run that this helper has not joined, or a call that it has not made.
+  void sleep_until_needed(uint64_t seen, uint64_t called, int index) {
     std::unique_lock lock(sleep);
     sleepers.fetch_add(1);
-    wake.wait(lock, [&] { return stop.load() || can_join(gate.load(), seen, index); });
+    wake.wait(lock, [&] { return stop.load() || calls.load() != called || can_join(gate.load(), seen, index); });
     sleepers.fetch_sub(1);
   }
 
@@ -140,7 +149,7 @@ struct Team::State {
     stop = false;
     try {
       for (int i = 0; i + 1 < count; i++) {
-        helpers.emplace_back([this, i] { helper_loop(i); });
+        helpers.emplace_back([this, i, called = calls.load()] { helper_loop(i, called); });
       }
     } catch (const std::system_error&) {  // out of threads: continue with fewer
     }
@@ -211,8 +220,21 @@ Team& Team::instance() {
 
 int Team::size() const { return state_->threads; }
 
+void Team::each(void (*f)() noexcept) {
+  State& s = *state_;
+  std::lock_guard lock(s.members);
+  f();
+  s.call = f;
+  s.to_call.store(int(s.helpers.size()), std::memory_order_relaxed);
+  s.calls.fetch_add(1);
+  s.wake_all();
+  while (s.to_call.load(std::memory_order_acquire) > 0) {
+    std::this_thread::yield();
+  }
+}
+
 void Team::resize(int threads) {
-  std::lock_guard lock(state_->owner);
+  std::scoped_lock lock(state_->members, state_->owner);
   state_->end();
   state_->start(threads);
 }

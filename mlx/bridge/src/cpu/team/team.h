@@ -44,6 +44,10 @@ class Team {
     }
   }
 
+  // Calls f once on the calling thread and once on each helper, and returns when all calls have returned. A helper that
+  // is inside a run calls f after it. Must not be called from a body.
+  void each(void (*f)() noexcept);
+
   // Changes the number of threads, to fewer if the system has no more. Must not be called from a body.
   void resize(int threads);
   int size() const;
