@@ -5,7 +5,7 @@ A product is bound by memory (its bytes at the bandwidth of a plain read) or by 
 instructions that do them), whichever takes longer; `memory` and `multiply` are these times over the measured one, and `share` is the larger.
 Products of int16 that use Winograd's method need half of the multiplications, so their share may exceed 1. With few rows unpacking takes
 longer than multiplying: `cached` is the time of the same product with its weights in the cache, that is of all of its instructions, over the
-measured one, up to 16 rows. `slower` compares with the type of the same number of rows and the same mode of multiplication that has the best
+measured one. `slower` compares with the type of the same number of rows and the same mode of multiplication that has the best
 share. Writes bench/results/kernels.json.
 
 With one thread, times are those of the processor, so that a busy machine measures, too. With --cached the weights fit in
@@ -41,7 +41,6 @@ UNITS = {
 }
 # The flags with which the limit of multiplications is measured, by instruction set.
 LIMITS = {"portable": [], **{k: v for k, v in UNITS.items() if k != "neon"}, "zen4": UNITS["avx512bf16"], "neon": []}
-CACHED_ROWS = 16
 RATES = {"f32": "fma", "i16": "i16", "i8": "i8", "bf16": "bf16"}
 
 
@@ -126,8 +125,6 @@ def measure(program, isa, args, cached=False):
     """Returns the lines of a set, or none if the processor lacks it. With cached, one thread multiplies weights that are in the cache."""
     lines = []
     for rows in args.rows.split(","):
-        if cached and int(rows) > CACHED_ROWS:
-            continue
         many = int(rows) >= 64 or isa == "portable"
         rounds = max(3, args.rounds // 8) if many else args.rounds
         words = [program, str(1 if cached else args.threads), str(rounds), isa, rows, *filter(None, args.types.split(","))]

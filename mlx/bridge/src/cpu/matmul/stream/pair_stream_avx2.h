@@ -23,6 +23,8 @@ struct UnitScales {
   inline __attribute__((always_inline)) void read(int64_t row, int64_t b, int64_t n, __m256& s, __m256& o) const {
     const int64_t at = row * row_bytes + (b >> shift) * size;
     const uint8_t* from[2] = {scales + at, (biases ? biases : scales) + at};
+    prefetch(from[0] + kScalesAhead);
+    prefetch(from[1] + kScalesAhead);
     alignas(32) uint8_t copy[2][kUnit * 4];
     if (__builtin_expect(at > last, 0)) {
 #pragma GCC unroll 1

@@ -97,6 +97,7 @@ class ScaleReader {
   // bytes.
   inline __attribute__((always_inline)) __m256 load(const uint8_t* from, int64_t at, int64_t bytes) const {
     const uint8_t* p = from + at;
+    prefetch(p + kScalesAhead);
     alignas(32) uint8_t copy[kUnit * 4];
     if (__builtin_expect(at > last_, 0)) {
       __builtin_memset(copy, 0, sizeof copy);

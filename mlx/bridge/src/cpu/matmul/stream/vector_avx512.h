@@ -36,10 +36,6 @@ IG_INLINE __m512 load_16(const void* p, int64_t at, int64_t n) {
   }
 }
 
-// Prefetch distance of scales in bytes. They are read far less often than codes, so the hardware's prefetchers evict
-// their streams.
-constexpr int kScalesAhead = 2048;
-
 // Loads the scales and biases of n blocks of a weight row, from block b on, such that weight = scale * code + bias.
 // group is the index of the first group of the row.
 template <ScaleType T, int Group>

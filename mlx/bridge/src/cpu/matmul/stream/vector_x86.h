@@ -20,6 +20,10 @@ enum class Integers {
 // Prefetch distance in bytes: far enough to cover the memory latency, near enough to stay in the L1 cache.
 constexpr int kPrefetchDistance = 2048;
 
+// Prefetch distance of scales in bytes. They are read far less often than codes, so the hardware's prefetchers evict
+// their streams.
+constexpr int kScalesAhead = 2048;
+
 IG_INLINE float add_lanes(__m256 v) {
   __m128 a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
   a = _mm_add_ps(a, _mm_movehl_ps(a, a));
