@@ -26,9 +26,10 @@ IG_INLINE int sums_that_fit(const Weights& w) {
 // Micro-kernel: c[r][j] += x[r] . tile[j] for the R rows of a panel and j < kTile, block by block of columns. Fit is 0
 // for int16 activations, which AVX2 leaves to winograd_block. For int8 it is the number of product sums that fit in 16
 // bits (see sums_that_fit); with VNNI, which adds in 32 bits, any positive number.
-template <int R, int Fit, int Block>
+template <int R, int Fit, int Block, bool Biased>
 static __attribute__((noinline)) void integer_block(TileOperands m) {
   constexpr int kDwords = Block / (Fit ? 4 : 2);
+  HeldRows<held_rows(R)> held(m.c);
   const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
   for (int b = 0; b < m.columns / Block; b++) {
     m.ahead.fetch(m.call + b);
@@ -36,7 +37,7 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
     I sum[R][2];
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
-      sum[r][0] = sum[r][1] = m.biased ? zeros() : repeat(m.corrections[b * R + r]);
+      sum[r][0] = sum[r][1] = Biased ? zeros() : repeat(m.corrections[b * R + r]);
     }
 #if defined(__AVX512VNNI__)
     for (int q0 = 0; q0 < kDwords; q0 += 4) {
@@ -81,10 +82,11 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
     }
 #endif
     IG_BARRIER();
-    epilogue<R>(m, b, sum);
+    epilogue<Biased>(m, b, sum, held);
     w += kDwords * kTile;
     x += kDwords * R;
   }
+  held.put(m.c);
 }
 
 static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, const Layout& l, Tile& t) {
@@ -116,12 +118,16 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
                                  l.zero == 0, c, ahead, i * columns / l.block};
   auto integers = [&]<int Fit>() {
     with_block(l.block, [&]<int Block>() {
-      with_rows<kIntegerRows>(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); });
+      with_rows<kIntegerRows>(rows, [&]<int R>() {
+        operands.biased ? integer_block<R, Fit, Block, true>(operands) : integer_block<R, Fit, Block, false>(operands);
+      });
     });
   };
   if (l.winograd) {
     return with_block(l.block, [&]<int Block>() {
-      with_rows<kIntegerRows>(rows, [&]<int R>() { winograd_block<R, Block>(operands); });
+      with_rows<kIntegerRows>(rows, [&]<int R>() {
+        operands.biased ? winograd_block<R, Block, true>(operands) : winograd_block<R, Block, false>(operands);
+      });
     });
   }
 #if defined(__AVX512VNNI__)

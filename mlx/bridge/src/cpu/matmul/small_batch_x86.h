@@ -185,15 +185,15 @@ IG_INLINE void small_batch_kernel(SmallBatchOperands<Fit == 0, Nibbles> m) {
 IG_INLINE void prefetch_tile(const Weights& w, int64_t n, int64_t k) {
   auto codes = reinterpret_cast<const char*>(w.codes + n * w.row_bytes() + k / 8 * w.bits * kSmallBatchTile);
   for (int i = 0; i < kStep / 8 * kSmallBatchTile * w.bits; i += 64) {
-    _mm_prefetch(codes + i, _MM_HINT_T1);
+    _mm_prefetch(codes + i, _MM_HINT_T0);
   }
   const int shift = __builtin_ctz(unsigned(w.group)), size = w.scale_bytes();
   const int64_t at = (n * w.groups() + (k >> shift) * kSmallBatchTile) * size;
   const int bytes = (kStep >> shift) * kSmallBatchTile * size;  // 0 if a group is longer than a step
   for (int i = 0; i < bytes || i == 0; i += 64) {
-    _mm_prefetch(static_cast<const char*>(w.scales) + at + i, _MM_HINT_T1);
+    _mm_prefetch(static_cast<const char*>(w.scales) + at + i, _MM_HINT_T0);
     if (w.biases) {
-      _mm_prefetch(static_cast<const char*>(w.biases) + at + i, _MM_HINT_T1);
+      _mm_prefetch(static_cast<const char*>(w.biases) + at + i, _MM_HINT_T0);
     }
   }
 }

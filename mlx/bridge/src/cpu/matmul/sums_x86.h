@@ -40,12 +40,40 @@ IG_INLINE void with_block(int block, F of) {
   }
 }
 
-// Epilogue of block b: dequantizes the integer sums and adds them to c:
+// The results of a panel's first Held rows, which stay in registers from block to block: a load and a store of each
+// vector for each block take as long as a quarter of the products.
+template <int Held>
+struct HeldRows {
+  F v[Held ? Held : 1][2];
+
+  inline __attribute__((always_inline)) explicit HeldRows(const float* c) {
+#pragma GCC unroll 8
+    for (int r = 0; r < Held; r++) {
+      v[r][0] = load(c + r * kTile);
+      v[r][1] = load(c + r * kTile + kLanes);
+    }
+  }
+  inline __attribute__((always_inline)) void put(float* c) const {
+#pragma GCC unroll 8
+    for (int r = 0; r < Held; r++) {
+      store(c + r * kTile, v[r][0]);
+      store(c + r * kTile + kLanes, v[r][1]);
+    }
+  }
+};
+
+// Returns how many of a panel's rows are held. The sums of all of them and six other vectors need registers, too.
+constexpr int held_rows(int rows) {
+  const int most = kSaturates ? 0 : (32 - 6 - 2 * rows) / 2;
+  return rows < most ? rows : most;
+}
+
+// Epilogue of block b: dequantizes the integer sums and adds them to c, or to what is held of it:
 //   c[r] += w_bias * x_sum[r] + w_scale * x_scale[r] * sum[r]
 // The first term is missing if the zero point was subtracted from the sums. What does not depend on the sums comes
 // first, so that it executes while these are being completed.
-template <int R, bool Biased>
-IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
+template <bool Biased, int R, int Held>
+IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2], HeldRows<Held>& held) {
   F scale[2], bias[2];
 #pragma GCC unroll 2
   for (int j = 0; j < 2; j++) {
@@ -59,17 +87,20 @@ IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
       float* y = m.c + r * kTile + j * kLanes;
-      F v = Biased ? fma(bias[j], x_sum, load(y)) : load(y), s = scale[j] * x_scale;
+      F v = r < Held ? held.v[r][j] : load(y), s = scale[j] * x_scale;
+      if (Biased) {
+        v = fma(bias[j], x_sum, v);
+      }
       IG_KEEP(v);
       IG_KEEP(s);
-      store(y, fma(s, to_float(sum[r][j]), v));
+      v = fma(s, to_float(sum[r][j]), v);
+      if (r < Held) {
+        held.v[r][j] = v;
+      } else {
+        store(y, v);
+      }
     }
   }
-}
-
-template <int R>
-IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
-  m.biased ? epilogue<R, true>(m, b, sum) : epilogue<R, false>(m, b, sum);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

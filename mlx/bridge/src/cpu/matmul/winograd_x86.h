@@ -37,9 +37,10 @@ static void tile_corrections(int columns, int block, Tile& t) {
 }
 
 // Micro-kernel: integer_block for int16 activations, computed with Winograd's inner product.
-template <int R, int Block>
+template <int R, int Block, bool Biased>
 static __attribute__((noinline)) void winograd_block(TileOperands m) {
   constexpr int kDwords = Block / 2, kUnrolled = R > 4 ? 4 : 8;
+  HeldRows<held_rows(R)> held(m.c);
   const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
   for (int b = 0; b < m.columns / Block; b++) {
     m.ahead.fetch(m.call + b);
@@ -79,10 +80,11 @@ static __attribute__((noinline)) void winograd_block(TileOperands m) {
       }
     }
     IG_BARRIER();
-    epilogue<R>(m, b, sum);
+    epilogue<Biased>(m, b, sum, held);
     w += kDwords * kTile;
     x += kDwords * R;
   }
+  held.put(m.c);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA
