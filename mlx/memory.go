@@ -56,7 +56,7 @@ func (t *Thread) SetWiredLimit(bytes int64) { t.limit("SetWiredLimit", limitWire
 // ResetPeak sets Peak to Active.
 func (t *Thread) ResetPeak() { t.limit("ResetPeak", limitResetPeak, 0) }
 
-// ClearCache frees the buffers kept for reuse, and returns free memory to the system.
+// ClearCache frees the buffers and the scratch memory that are kept for reuse, and returns free memory to the system.
 func (t *Thread) ClearCache() { t.limit("ClearCache", limitClearCache, 0) }
 
 func (t *Thread) limit(op string, which int32, value int64) { t.must(prefix(op, cLimit(which, value))) }

@@ -1,4 +1,4 @@
-// A replacement of cpu/node.cc's scratch memory for tests: of exactly the requested size, and filled with NaN.
+// A replacement of cpu/scratch.cc for tests: memory of exactly the requested size, filled with NaN.
 #include <cstdlib>
 #include <cstring>
 

@@ -25,7 +25,8 @@ IG_INLINE int sums_that_fit(const Weights& w) {
 
 // Micro-kernel: c[r][j] += x[r] . tile[j] for the R rows of a panel and j < kTile, block by block of columns. Fit is 0
 // for int16 activations, which AVX2 leaves to winograd_block. For int8 it is the number of product sums that fit in 16
-// bits (see sums_that_fit); with VNNI, which adds in 32 bits, any positive number.
+// bits (see sums_that_fit); with VNNI, which adds in 32 bits, any positive number. If Biased, biases are added to the
+// results; if not, the sums begin with the corrections, which replace them.
 template <int R, int Fit, int Block, bool Biased>
 static __attribute__((noinline)) void integer_block(TileOperands m) {
   constexpr int kDwords = Block / (Fit ? 4 : 2);
@@ -115,20 +116,20 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
   auto data = static_cast<const int32_t*>(x.data) + packed_offset(x, m, k0, rows) / per;
   const int64_t at = m * stride + k0 / l.block * rows;
   const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at,
-                                 l.zero == 0, c, ahead, i * columns / l.block};
-  auto integers = [&]<int Fit>() {
+                                 c, ahead, i * columns / l.block};
+  // Calls of<R, Block, Biased>() with these as constants.
+  auto with_shape = [&](auto of) {
     with_block(l.block, [&]<int Block>() {
       with_rows<kIntegerRows>(rows, [&]<int R>() {
-        operands.biased ? integer_block<R, Fit, Block, true>(operands) : integer_block<R, Fit, Block, false>(operands);
+        l.zero == 0 ? of.template operator()<R, Block, true>() : of.template operator()<R, Block, false>();
       });
     });
   };
+  auto integers = [&]<int Fit>() {
+    with_shape([&]<int R, int Block, bool Biased>() { integer_block<R, Fit, Block, Biased>(operands); });
+  };
   if (l.winograd) {
-    return with_block(l.block, [&]<int Block>() {
-      with_rows<kIntegerRows>(rows, [&]<int R>() {
-        operands.biased ? winograd_block<R, Block, true>(operands) : winograd_block<R, Block, false>(operands);
-      });
-    });
+    return with_shape([&]<int R, int Block, bool Biased>() { winograd_block<R, Block, Biased>(operands); });
   }
 #if defined(__AVX512VNNI__)
   l.mode == Mode::i16 ? integers.template operator()<0>() : integers.template operator()<8>();

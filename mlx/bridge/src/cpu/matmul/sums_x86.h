@@ -21,7 +21,6 @@ struct TileOperands {
   const float* scales;  // of the activations, [block][rows]; sums and corrections have the same shape
   const float* sums;
   const int32_t* corrections;
-  bool biased;  // biases are added to the results; if not, corrections has what replaces them
   float* c;
   const Ahead& ahead;
   int call;  // of ahead.fetch, for block 0
@@ -62,13 +61,14 @@ struct HeldRows {
   }
 };
 
-// Returns how many of a panel's rows are held. The sums of all of them and six other vectors need registers, too.
+// Returns how many of a panel's rows are held. Of the 32 registers, the sums of all rows and six other vectors need
+// some, too.
 constexpr int held_rows(int rows) {
   const int most = kSaturates ? 0 : (32 - 6 - 2 * rows) / 2;
   return rows < most ? rows : most;
 }
 
-// Epilogue of block b: dequantizes the integer sums and adds them to c, or to what is held of it:
+// Epilogue of block b: dequantizes the integer sums and adds them to c, whose first rows are in held:
 //   c[r] += w_bias * x_sum[r] + w_scale * x_scale[r] * sum[r]
 // The first term is missing if the zero point was subtracted from the sums. What does not depend on the sums comes
 // first, so that it executes while these are being completed.

@@ -225,7 +225,7 @@ IG_INLINE void tile_scales(const Weights& w, int64_t n0, int64_t k0, int columns
 // Prefetches the i-th part of the tile that begins at weight row n. Tiles and their parts are contiguous: memory serves
 // requests in address order faster than those that alternate between rows.
 IG_INLINE void prefetch_part(const Weights& w, int64_t n, int64_t i) {
-  const int64_t bytes = kStep / 8 * w.bits * 8;  // as many as a step of eight rows has
+  const int64_t bytes = kStep * w.bits;  // as many as a step of eight rows has
   auto p = reinterpret_cast<const char*>(w.codes + n * w.row_bytes() + i * bytes);
   for (int64_t line = 0; line < bytes; line += 64) {
     _mm_prefetch(p + line, _MM_HINT_T1);

@@ -137,9 +137,8 @@ IG_INLINE void sixteen_groups(const Weights& w, const void* p, int64_t n, int64_
   }
 }
 
-// tile_scales for a whole tile, without biases unless Biased. Scales that are not 16 bits wide, and the last ones of a
-// matrix, where loads of eight groups would read past it, are those of tile_scales.
-template <bool Biased>
+// tile_scales for a whole tile. Scales that are not 16 bits wide, and the last ones of a matrix, where loads of eight
+// groups would read past it, are those of tile_scales.
 static void whole_tile_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
   const int shift = __builtin_ctz(unsigned(w.group)), per = w.group / block;
   const int64_t first = k0 >> shift, end = k0 + kDepth < w.columns ? k0 + kDepth : w.columns;
@@ -154,9 +153,7 @@ static void whole_tile_scales(const Weights& w, int64_t n0, int64_t k0, int colu
     for (int h = 0; h < 2; h++) {
       F scales[8], biases[8];
       sixteen_groups(w, w.scales, n0 + h * kLanes, first + g, scales);
-      if (!Biased) {
-        // the zero point is subtracted from the sums
-      } else if (w.biases) {
+      if (w.biases) {
         sixteen_groups(w, w.biases, n0 + h * kLanes, first + g, biases);
       } else {
 #pragma GCC unroll 8
@@ -168,9 +165,7 @@ static void whole_tile_scales(const Weights& w, int64_t n0, int64_t k0, int colu
       for (int i = 0; i < 8; i++) {
         for (int b = (g + i) * per; b < (g + i + 1) * per && b < kDepth / block; b++) {
           store(t.scales + b * kTile + h * kLanes, scales[i]);
-          if (Biased) {
-            store(t.biases + b * kTile + h * kLanes, biases[i]);
-          }
+          store(t.biases + b * kTile + h * kLanes, biases[i]);
         }
       }
     }
@@ -182,8 +177,7 @@ static bool unpack_whole_tile(const Weights& w, int64_t n0, int64_t k0, int colu
   if (!has_codes(w) || l.mode == Mode::f32 || n0 + kTile > w.rows || k0 + columns > w.columns) {
     return false;
   }
-  l.zero == 0 ? whole_tile_scales<true>(w, n0, k0, columns, l.block, t)
-              : whole_tile_scales<false>(w, n0, k0, columns, l.block, t);
+  whole_tile_scales(w, n0, k0, columns, l.block, t);
   auto unpack_as = [&]<bool Wide, bool Winograd>() {
     auto* unpack = w.bits == 2               ? unpack_byte_tile<2, Wide, Winograd>
                    : w.bits == 3             ? unpack_byte_tile<3, Wide, Winograd>

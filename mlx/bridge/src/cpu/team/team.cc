@@ -57,14 +57,14 @@ struct Team::State {
 
   alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> stop{false};
-  std::atomic<uint64_t> calls{0};  // of each; helpers make the last one
-  std::atomic<int> to_call{0};     // helpers that have not made it yet
+  std::atomic<uint64_t> calls{0};  // how many calls of each there were
+  std::atomic<int> pending{0};     // helpers that have not run the function of the last one
   void (*call)() noexcept = nullptr;
   std::mutex sleep;
   std::condition_variable wake;
 
   std::mutex owner;
-  std::mutex members;  // held while helpers start, end, or make a call
+  std::mutex members;  // held while helpers start, end, or run the function of each
   std::vector<std::thread> helpers;
   std::atomic<int> threads{1};
   int allowed = 0;  // number of helpers that may enter the next run; lower after a stall
@@ -100,7 +100,8 @@ struct Team::State {
     return (g & kOpen) && g / kRun != seen && index < limit.load();
   }
 
-  // The main function of a helper: joins one run after the other until stop is set.
+  // The main function of a helper: joins runs, and runs the functions of each, until stop is set. called is the number
+  // of these before its start.
   void helper_loop(int index, uint64_t called) {
     inside_run = true;
     uint64_t seen = 0;
@@ -109,7 +110,7 @@ struct Team::State {
       if (uint64_t c = calls.load(std::memory_order_acquire); c != called) {
         called = c;
         call();
-        to_call.fetch_sub(1, std::memory_order_release);
+        pending.fetch_sub(1, std::memory_order_release);
       }
       uint64_t g = gate.load(std::memory_order_acquire);
       if (can_join(g, seen, index)) {
@@ -132,7 +133,7 @@ struct Team::State {
     }
   }
 
-  // Sleeps until there is a run that this helper has not joined, or a call that it has not made.
+  // Sleeps until there is a run that this helper has not joined, or a function that it has not run.
   void sleep_until_needed(uint64_t seen, uint64_t called, int index) {
     std::unique_lock lock(sleep);
     sleepers.fetch_add(1);
@@ -225,10 +226,10 @@ void Team::each(void (*f)() noexcept) {
   std::lock_guard lock(s.members);
   f();
   s.call = f;
-  s.to_call.store(int(s.helpers.size()), std::memory_order_relaxed);
+  s.pending.store(int(s.helpers.size()), std::memory_order_relaxed);
   s.calls.fetch_add(1);
   s.wake_all();
-  while (s.to_call.load(std::memory_order_acquire) > 0) {
+  while (s.pending.load(std::memory_order_acquire) > 0) {
     std::this_thread::yield();
   }
 }
