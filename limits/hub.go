@@ -8,7 +8,7 @@ const (
 	HubFiles = 100_000
 	// HubRedirects bounds the redirects of one request.
 	HubRedirects = 5
-	// HubName bounds the name of a repository with its revision.
+	// HubName bounds the name of a repository with its revision and file, without the hub.
 	HubName = 512
 	// HubToken bounds a token that is read from a file.
 	HubToken = 4 << 10

@@ -61,12 +61,13 @@ func ParseName(s string) (Name, error) {
 }
 
 func parseName(s string) (n Name, reason string) {
-	if len(s) > limits.HubName {
-		return n, fmt.Sprintf("it is longer than %d bytes", limits.HubName)
-	}
 	host, rest, ok := cutHost(s)
 	if !ok {
 		return n, "it starts with no hub"
+	}
+	// Without the host, because hf:// is shorter than the hf.co/ of String.
+	if len(rest) > limits.HubName {
+		return n, fmt.Sprintf("it is longer than %d bytes after its hub", limits.HubName)
 	}
 	n.Host = host
 	repository, revision, pinned := strings.Cut(strings.TrimSuffix(rest, "/"), "@")
@@ -94,7 +95,7 @@ func parseName(s string) (n Name, reason string) {
 	if pinned && !validRevision(revision) {
 		return n, "what follows @ is not a branch, tag or commit"
 	}
-	if strings.ContainsFunc(n.File, isControl) || strings.Contains(n.File, "..") || strings.HasPrefix(n.File, "/") {
+	if !validFile(n.File) {
 		return n, "what follows the colon is not a file or a type"
 	}
 	return n, ""
@@ -127,6 +128,12 @@ func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 func validRevision(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) &&
 		!strings.ContainsAny(s, `\~^:?*[`) && !strings.Contains(s, "..") && !strings.Contains(s, "//") &&
+		!strings.HasPrefix(s, "/") && !strings.HasSuffix(s, "/")
+}
+
+// validFile checks the path of a file in a repository, a type or "".
+func validFile(s string) bool {
+	return !strings.ContainsFunc(s, isControl) && !strings.Contains(s, "..") &&
 		!strings.HasPrefix(s, "/") && !strings.HasSuffix(s, "/")
 }
 

@@ -23,7 +23,7 @@ func TestParseName(t *testing.T) {
 		{"modelscope.cn/Qwen/Qwen3-0.6B", "modelscope.cn/Qwen/Qwen3-0.6B"},
 		{"hf.co/a/b/c", ""}, {"hf.co/a/..", ""}, {"hf.co/a/b--c", ""}, {"hf.co/a/b@", ""}, {"hf.co/a/b:", ""},
 		{"hf.co/a/b@../x", ""}, {"hf.co/a/b?x", ""}, {"hf.co//b", ""}, {"modelscope.cn/b", ""}, {"hf.co/a/-b", ""},
-		{"hf.co/a/b@x y", ""}, {"ghcr.io/a/b", ""},
+		{"hf.co/a/b@x y", ""}, {"ghcr.io/a/b", ""}, {"hf.co/a/b:x//", ""}, {"hf.co/a/b:/x", ""},
 	} {
 		n, err := ParseName(c.text)
 		if c.want == "" != (err != nil) || err == nil && n.String() != c.want {
@@ -75,7 +75,9 @@ func TestEnvironment(t *testing.T) {
 }
 
 func FuzzParseName(f *testing.F) {
-	for _, s := range []string{"hf.co/a/b@v1:x", "hf://a", "https://huggingface.co/a/b/tree/main", "modelscope.cn/a/b"} {
+	for _, s := range []string{
+		"hf.co/a/b@v1:x", "hf://a", "hf://a:b//", "https://huggingface.co/a/b/tree/main", "modelscope.cn/a/b",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
