@@ -48,6 +48,26 @@ func (n *node) held() bool {
 	return slices.ContainsFunc(n.snapshots, func(s *cache.Snapshot) bool { return s != nil })
 }
 
+// whole reports whether a node has a snapshot of every layer that can have one.
+func (t *Tree) whole(n *node) bool {
+	return t.holds(n, func(k cache.Kind) bool { return k != cache.None })
+}
+
+// holds reports whether a node has snapshots of all layers of some kinds.
+func (t *Tree) holds(n *node, kinds func(cache.Kind) bool) bool {
+	for i, k := range t.kinds {
+		if kinds(k) && (i >= len(n.snapshots) || n.snapshots[i] == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// splittable reports whether the state of all layers can be split, and so restored to any position that it covers.
+func (t *Tree) splittable() bool {
+	return !slices.ContainsFunc(t.kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None })
+}
+
 // child returns the child whose edge begins with first. Siblings have distinct first keys.
 func (n *node) child(first Key) *node {
 	for _, c := range n.children {

@@ -41,8 +41,7 @@ func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
 		}
 	}
 	t.sessions[s] = true
-	if s.cached > s.at.end && slices.ContainsFunc(t.kinds,
-		func(k cache.Kind) bool { return !k.Whole() && k != cache.None }) {
+	if s.cached > s.at.end && !t.splittable() {
 		// Inside an edge, state that cannot be split is copied now, while it is available.
 		s.keep(keys[s.at.end:s.cached], false)
 	}
