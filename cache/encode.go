@@ -37,8 +37,8 @@ const (
 	maxEncodedArrays = 8
 )
 
-// Encode serializes the snapshot for [Decode] in the same version of the program: the memory layout of state may change
-// between versions.
+// Encode serializes the snapshot for a [Decoder] in the same version of the program: the memory layout of state may
+// change between versions.
 func (s *Snapshot) Encode() []byte {
 	s.check("Encode")
 	if s.kind.Whole() && len(s.arrays) > 0 && s.slots().len() < s.arrays[0].Dim(2) {
@@ -62,19 +62,18 @@ func (s *Snapshot) Encode() []byte {
 	return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(header))), header...), data...)
 }
 
-// Decode parses the output of Encode. It refuses a snapshot of another kind than kind.
-func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
-	var size [4]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
-	}
-	n := binary.LittleEndian.Uint32(size[:])
-	if n > maxEncodedHeader {
-		return nil, fmt.Errorf("%w: a header of %d bytes", ErrEncoding, n)
-	}
-	header := make([]byte, n)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+// Decoder decodes snapshots. It reads arrays through one buffer, which the next snapshot reuses.
+type Decoder struct {
+	Thread *mlx.Thread
+	buffer []byte
+}
+
+// Decode parses the output of Encode, which is the next size bytes of r. It refuses a snapshot of another kind than
+// kind.
+func (d *Decoder) Decode(kind Kind, r io.Reader, size int64) (*Snapshot, error) {
+	header, size, err := readHeader(r, size)
+	if err != nil {
+		return nil, err
 	}
 	var e encoded
 	if err := json.Unmarshal(header, &e); err != nil {
@@ -88,26 +87,58 @@ func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
 	}
 	s := &Snapshot{kind: kind, from: e.From, to: e.To}
 	for _, a := range e.Arrays {
-		elements := int64(1)
-		for _, d := range a.Shape {
-			if d <= 0 || int64(d) > 1<<40/elements {
-				s.drop()
-				return nil, fmt.Errorf("%w: shape %v", ErrEncoding, a.Shape)
-			}
-			elements *= int64(d)
-		}
-		if size := int64(a.DType.Size()); size == 0 || a.Bytes != elements*size {
+		if size -= a.Bytes; size < 0 || !a.valid() {
 			s.drop()
 			return nil, fmt.Errorf("%w: %d bytes of %v", ErrEncoding, a.Bytes, a.Shape)
 		}
-		data := make([]byte, a.Bytes)
+		if int64(cap(d.buffer)) < a.Bytes {
+			d.buffer = make([]byte, a.Bytes)
+		}
+		data := d.buffer[:a.Bytes]
 		if _, err := io.ReadFull(r, data); err != nil {
 			s.drop()
 			return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 		}
-		s.arrays = append(s.arrays, mlx.Keep(mlx.FromBytes(t, data, a.DType, a.Shape...)))
+		s.arrays = append(s.arrays, mlx.Keep(mlx.FromBytes(d.Thread, data, a.DType, a.Shape...)))
+	}
+	if size > 0 {
+		s.drop()
+		return nil, fmt.Errorf("%w: %d bytes follow", ErrEncoding, size)
 	}
 	return s, nil
+}
+
+// readHeader reads the header of size bytes, and returns how many follow it.
+func readHeader(r io.Reader, size int64) (header []byte, rest int64, err error) {
+	var length [4]byte
+	if size < int64(len(length)) {
+		return nil, 0, fmt.Errorf("%w: %d bytes", ErrEncoding, size)
+	}
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	n := int64(binary.LittleEndian.Uint32(length[:]))
+	if size -= int64(len(length)); n > min(size, maxEncodedHeader) {
+		return nil, 0, fmt.Errorf("%w: a header of %d bytes", ErrEncoding, n)
+	}
+	header = make([]byte, n)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	return header, size - n, nil
+}
+
+// valid reports whether an array's shape has as many bytes as it says.
+func (a encodedArray) valid() bool {
+	elements := int64(1)
+	for _, d := range a.Shape {
+		if d <= 0 || int64(d) > 1<<40/elements {
+			return false
+		}
+		elements *= int64(d)
+	}
+	size := int64(a.DType.Size())
+	return size > 0 && a.Bytes == elements*size
 }
 
 // drop frees a partly decoded snapshot.

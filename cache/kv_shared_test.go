@@ -136,7 +136,8 @@ func TestKVFreezes(t *testing.T) {
 			wantShared(t, first, 1, 96)
 			first.want(t, 253, append(count(0, 250), 1, 2, 3))
 
-			decoded, err := cache.Decode(e, kind, bytes.NewReader(snap.Encode()))
+			decoder, b := cache.Decoder{Thread: e}, snap.Encode()
+			decoded, err := decoder.Decode(kind, bytes.NewReader(b), int64(len(b)))
 			if err != nil || decoded.Size() >= snap.Size() {
 				t.Fatalf("%v, or it takes as much as the whole storage", err)
 			}

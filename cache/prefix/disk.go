@@ -282,9 +282,10 @@ func (d *Disk) forget(n fileName) {
 // load reads a node's snapshots. A damaged file is deleted and is a miss.
 func (d *Disk) load(t *mlx.Thread, name fileName, kinds []cache.Kind) (header nodeHeader, all cache.Snapshots,
 	ok bool) {
-	b, err := os.ReadFile(d.path(name))
+	f, size, err := d.open(name)
 	if err == nil {
-		header, all, err = decodeNode(t, b, kinds)
+		header, all, err = decodeNode(t, f, size, kinds)
+		f.Close()
 	}
 	if err == nil && (header.Start != name.start || header.End != name.end) {
 		all.Close()

@@ -46,33 +46,42 @@ func encodeNode(n *node) []byte {
 	return append(append(payload, head...), data...)
 }
 
-func decodeNode(t *mlx.Thread, b []byte, kinds []cache.Kind) (h nodeHeader, all cache.Snapshots, err error) {
-	if len(b) < sha256.Size+4 {
-		return h, nil, fmt.Errorf("%w: %d bytes", cache.ErrEncoding, len(b))
+// decodeNode reads a node of size bytes with its checksum. What it returns has the right sum.
+func decodeNode(t *mlx.Thread, r io.Reader, size int64, kinds []cache.Kind) (nodeHeader, cache.Snapshots, error) {
+	want := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(r, want); err != nil {
+		return nodeHeader{}, nil, fmt.Errorf("%w: %w", cache.ErrEncoding, err)
 	}
-	payload := b[sha256.Size:]
-	if sum := sha256.Sum256(payload); !bytes.Equal(sum[:], b[:sha256.Size]) {
-		return h, nil, fmt.Errorf("%w: its bytes have changed", cache.ErrEncoding)
+	sum := sha256.New()
+	h, all, err := decodePayload(t, io.TeeReader(r, sum), size-sha256.Size, kinds)
+	if err == nil && !bytes.Equal(sum.Sum(nil), want) {
+		all.Close()
+		err = fmt.Errorf("%w: its bytes have changed", cache.ErrEncoding)
 	}
-	n := int64(binary.LittleEndian.Uint32(payload))
-	if payload = payload[4:]; n > int64(len(payload)) {
-		return h, nil, fmt.Errorf("%w: a header of %d bytes", cache.ErrEncoding, n)
+	if err != nil {
+		return nodeHeader{}, nil, err
 	}
-	if err := json.Unmarshal(payload[:n], &h); err != nil || len(h.Layers) != len(kinds) || h.Start < 0 ||
-		h.End-h.Start != len(h.Edge) || h.End <= h.Start {
+	return h, all, nil
+}
+
+func decodePayload(t *mlx.Thread, r io.Reader, size int64, kinds []cache.Kind) (h nodeHeader, _ cache.Snapshots,
+	err error) {
+	if h, size, err = readNodeHeader(r, size); err != nil {
+		return h, nil, err
+	}
+	if len(h.Layers) != len(kinds) || h.Start < 0 || h.End-h.Start != len(h.Edge) || h.End <= h.Start {
 		return h, nil, fmt.Errorf("%w: of another model", cache.ErrEncoding)
 	}
-	rest := payload[n:]
-	all = make(cache.Snapshots, len(kinds))
-	for i, size := range h.Layers {
-		if size == 0 {
+	all, decoder := make(cache.Snapshots, len(kinds)), cache.Decoder{Thread: t}
+	for i, n := range h.Layers {
+		if n == 0 {
 			continue
 		}
-		if size < 0 || size > int64(len(rest)) {
+		if n < 0 || n > size {
 			all.Close()
-			return h, nil, fmt.Errorf("%w: layer %d has %d bytes of %d", cache.ErrEncoding, i, size, len(rest))
+			return h, nil, fmt.Errorf("%w: layer %d has %d bytes of %d", cache.ErrEncoding, i, n, size)
 		}
-		if all[i], err = cache.Decode(t, kinds[i], bytes.NewReader(rest[:size])); err != nil {
+		if all[i], err = decoder.Decode(kinds[i], r, n); err != nil {
 			all.Close()
 			return h, nil, err
 		}
@@ -80,30 +89,62 @@ func decodeNode(t *mlx.Thread, b []byte, kinds []cache.Kind) (h nodeHeader, all 
 			all.Close()
 			return h, nil, fmt.Errorf("%w: layer %d ends at %d", cache.ErrEncoding, i, all[i].To())
 		}
-		rest = rest[size:]
+		size -= n
+	}
+	if size > 0 {
+		all.Close()
+		return h, nil, fmt.Errorf("%w: %d bytes follow", cache.ErrEncoding, size)
 	}
 	return h, all, nil
 }
 
-// edge reads only the keys of a node.
+// readNodeHeader reads the header of a payload of size bytes, and returns how many follow it.
+func readNodeHeader(r io.Reader, size int64) (h nodeHeader, rest int64, err error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return h, 0, fmt.Errorf("%w: %w", cache.ErrEncoding, err)
+	}
+	n := int64(binary.LittleEndian.Uint32(length[:]))
+	if rest = size - int64(len(length)) - n; rest < 0 || n > maxNodeHeader {
+		return h, 0, fmt.Errorf("%w: a header of %d bytes", cache.ErrEncoding, n)
+	}
+	b := make([]byte, n)
+	if _, err = io.ReadFull(r, b); err == nil {
+		err = json.Unmarshal(b, &h)
+	}
+	if err != nil {
+		return h, 0, fmt.Errorf("%w: %w", cache.ErrEncoding, err)
+	}
+	return h, rest, nil
+}
+
+// edge reads only the keys of a node. An unreadable one has none.
 func (d *Disk) edge(name fileName) []Key {
-	f, err := os.Open(d.path(name))
+	f, size, err := d.open(name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	start := make([]byte, sha256.Size+4)
-	if _, err := io.ReadFull(f, start); err != nil {
+	if _, err := f.Seek(sha256.Size, io.SeekStart); err != nil {
 		return nil
 	}
-	n := binary.LittleEndian.Uint32(start[sha256.Size:])
-	if n > maxNodeHeader {
-		return nil
-	}
-	b := make([]byte, n)
-	var h nodeHeader
-	if _, err := io.ReadFull(f, b); err != nil || json.Unmarshal(b, &h) != nil {
+	h, _, err := readNodeHeader(f, size-sha256.Size)
+	if err != nil {
 		return nil
 	}
 	return h.Edge
+}
+
+// open opens a node's file, whose size it returns.
+func (d *Disk) open(name fileName) (*os.File, int64, error) {
+	f, err := os.Open(d.path(name))
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }

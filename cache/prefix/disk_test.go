@@ -1,6 +1,7 @@
 package prefix
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/rand/v2"
@@ -382,7 +383,8 @@ func FuzzDecodeNode(f *testing.F) {
 		[]byte("\x30\x00\x00\x00{\"form\":1,\"to\":4,\"arrays\":[{\"dtype\":99,\"shape\":[1]}]}"))
 	f.Fuzz(func(t *testing.T, header, layers []byte) {
 		mlxtest.Do(t, func(e *mlx.Thread) {
-			_, all, err := decodeNode(e, sealed(header, layers), []cache.Kind{cache.Full})
+			b := sealed(header, layers)
+			_, all, err := decodeNode(e, bytes.NewReader(b), int64(len(b)), []cache.Kind{cache.Full})
 			if err == nil {
 				all.Close()
 			}
