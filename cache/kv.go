@@ -28,7 +28,7 @@ type part struct {
 }
 
 // maxShared is the number of parts that are shared; the kernels take no more (kMaxShared in cpu/attention).
-const maxShared = 8
+const maxShared = 64
 
 func (c *KV) kind() Kind { return Kind{form: full, bits: c.bits, exact: c.exact} }
 

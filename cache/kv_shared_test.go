@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/ingotml/ingot/cache"
@@ -60,7 +61,7 @@ func TestKVSharesMany(t *testing.T) {
 		first, s := newSubject(e, cache.Full, 0), newSubject(e, cache.Full, 0)
 		defer first.Free()
 		defer s.Free()
-		for i, n := range []int{40, 30, 9, 8, 7, 20, 20, 20, 20, 26} {
+		for i, n := range slices.Concat([]int{40, 30, 9, 8, 7}, slices.Repeat([]int{20}, 61)) {
 			at := first.Offset()
 			first.put(count(at, at+n)...)
 			part := first.Snapshot(at)
@@ -74,9 +75,9 @@ func TestKVSharesMany(t *testing.T) {
 			t.Errorf("%d bytes will be copied, want those of 24 positions, %d", got, (9+8+7)*row)
 		}
 		s.put(1000)
-		wantShared(t, s, 8, 96)
-		s.want(t, 201, append(count(0, 200), 1000))
-		for _, at := range []int{200, 180, 90, 75, 70, 3} { // the start of its own positions, and within and between parts
+		wantShared(t, s, 64, 96)
+		s.want(t, 1315, append(count(0, 1314), 1000))
+		for _, at := range []int{1314, 1290, 90, 75, 70, 3} { // the start of its own positions, and within and between parts
 			if !s.Rewind(at) {
 				t.Fatalf("cannot rewind to %d", at)
 			}

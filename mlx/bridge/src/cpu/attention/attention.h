@@ -11,7 +11,7 @@
 
 namespace ingot::cpu {
 
-constexpr int kMaxShared = 8;      // runs that a sequence shares with others, before its own
+constexpr int kMaxShared = 64;     // runs that a sequence shares with others, before its own
 constexpr int kMaxRuns = kMaxShared + 3;  // a ring buffer has at most two, and new rows may be elsewhere
 constexpr int kMaxBlockKeys = 128;        // keys that are processed at a time
 constexpr int kMaxHeadDim = 2048;  // channels of keys or values
