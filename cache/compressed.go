@@ -92,8 +92,8 @@ func (c *Compressed) Restore(s *Snapshot, target int) bool {
 		return false
 	}
 	var entries *Snapshot
-	if len(s.arrays) > 0 {
-		entries = &Snapshot{kind: c.store.kind(), from: s.from / c.rate, to: s.to / c.rate, arrays: s.arrays, begin: s.begin}
+	if len(s.runs) > 0 {
+		entries = &Snapshot{kind: c.store.kind(), from: s.from / c.rate, to: s.to / c.rate, runs: s.runs}
 	}
 	c.store.Restore(entries, target/c.rate)
 	c.offset = target

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/ingotml/ingot/mlx"
 )
@@ -41,16 +42,15 @@ const (
 // change between versions.
 func (s *Snapshot) Encode() []byte {
 	s.check("Encode")
-	if s.kind.Whole() && len(s.arrays) > 0 && s.slots().len() < s.arrays[0].Dim(2) {
-		var compact *Snapshot
-		s.slots().scope(func() { compact = joined(s.kind, s.from, s.to, s.slots()) })
-		defer compact.Close()
-		return compact.Encode()
+	arrays := s.all()
+	if len(s.runs) > 1 || len(s.runs) == 1 && s.runs[0].len() < s.runs[0].k.Dim(2) {
+		arrays = copied(s.runs...).arrays()
+		defer mlx.Free(arrays...)
 	}
 	k := s.kind
 	e := encoded{Form: k.form, Window: k.window, Rate: k.rate, Bits: k.bits, Exact: k.exact, From: s.from, To: s.to}
 	var data []byte
-	for _, a := range s.arrays {
+	for _, a := range arrays {
 		b := a.ToBytes()
 		e.Arrays = append(e.Arrays, encodedArray{a.DType(), a.Shape(), int64(len(b))})
 		data = append(data, b...)
@@ -105,6 +105,10 @@ func (d *Decoder) Decode(kind Kind, r io.Reader, size int64) (*Snapshot, error) 
 		s.drop()
 		return nil, fmt.Errorf("%w: %d bytes follow", ErrEncoding, size)
 	}
+	if kind.Whole() && !s.toRun() {
+		s.drop()
+		return nil, fmt.Errorf("%w: %v for the positions [%d, %d)", ErrEncoding, e.Arrays, e.From, e.To)
+	}
 	return s, nil
 }
 
@@ -139,6 +143,20 @@ func (a encodedArray) valid() bool {
 	}
 	size := int64(a.DType.Size())
 	return size > 0 && a.Bytes == elements*size
+}
+
+// toRun makes the arrays of a layer that keeps all positions its only run, and reports whether they fit.
+func (s *Snapshot) toRun() bool {
+	n := s.kind.entries(s.to) - s.kind.entries(s.from)
+	if len(s.arrays) > 2 || slices.ContainsFunc(s.arrays, func(a *mlx.Array) bool {
+		return len(a.Shape()) != 4 || a.Dim(2) != n
+	}) {
+		return false
+	}
+	if len(s.arrays) > 0 {
+		s.runs, s.arrays = []slots{pairOf(s.arrays).all()}, nil
+	}
+	return true
 }
 
 // drop frees a partly decoded snapshot.

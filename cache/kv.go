@@ -119,38 +119,22 @@ func (c *KV) settle(n int) {
 
 // joinTails makes the tails few enough to be shared: it joins consecutive ones, those with the fewest positions.
 func (c *KV) joinTails() {
-	i, j := c.fewest()
+	tails := c.slotsOfTails()
+	i, j := fewest(tails, maxShared-len(c.shared))
 	if i == j {
 		return
 	}
-	var parts []slots
-	for n := i; n < j; n++ {
-		parts = append(parts, slotsOf(c.tails, n, c.offset))
-	}
-	var all pair
-	parts[0].scope(func() {
-		all = join(0, parts...)
-		mlx.Keep(all.arrays()...)
-	})
-	for _, p := range c.tails[i:j] {
-		mlx.Free(p.arrays()...)
-	}
-	c.tails = slices.Replace(c.tails, i, j, part{all.all(), c.tails[i].at})
+	all := copied(tails[i:j]...)
+	free(tails[i:j])
+	c.tails = slices.Replace(c.tails, i, j, part{all, c.tails[i].at})
 }
 
-// fewest returns the range [i, j) of the tails that joinTails joins; it is empty if all of them can be shared.
-func (c *KV) fewest() (i, j int) {
-	n := len(c.tails) - (maxShared - len(c.shared)) + 1
-	if n <= 1 {
-		return 0, 0
+func (c *KV) slotsOfTails() []slots {
+	list := make([]slots, len(c.tails))
+	for i := range c.tails {
+		list[i] = slotsOf(c.tails, i, c.offset)
 	}
-	least := c.offset + 1
-	for at := 0; at+n <= len(c.tails); at++ {
-		if count := endOf(c.tails, at+n-1, c.offset) - c.tails[at].at; count < least {
-			i, j, least = at, at+n, count
-		}
-	}
-	return i, j
+	return list
 }
 
 // regrow copies all positions that are not shared to new storage for n positions.
@@ -183,12 +167,12 @@ func (c *KV) parts(from, to int) (list []slots) {
 
 // restored returns the bytes of restored positions that the next step copies.
 func (c *KV) restored() (n int64) {
-	i, j := 0, len(c.tails)
+	tails := c.slotsOfTails()
 	if c.canShare() {
-		i, j = c.fewest()
+		i, j := fewest(tails, maxShared-len(c.shared))
+		tails = tails[i:j]
 	}
-	for ; i < j; i++ {
-		p := slotsOf(c.tails, i, c.offset)
+	for _, p := range tails {
 		n += p.slotBytes() * int64(p.len())
 	}
 	return n
@@ -236,30 +220,27 @@ func (c *KV) Rewind(target int) bool {
 	return true
 }
 
-// Snapshot implements Layer. It has the positions from from on, and is nil if there are none. If they are most of the
-// storage, it takes that over.
+// Snapshot implements Layer. It has the positions from from on, and is nil if there are none. It shares what the layer
+// shares. If the others are most of the storage, it takes that over.
 func (c *KV) Snapshot(from int) *Snapshot { return c.snapshot(max(from, 0), c.offset) }
 
 // snapshot is Snapshot for the positions [from, to), and returns nil if there are none.
-func (c *KV) snapshot(from, to int) (s *Snapshot) {
+func (c *KV) snapshot(from, to int) *Snapshot {
 	if c.open || to <= from {
 		return nil
 	}
 	if to == c.offset && c.canFreeze(from) {
 		c.freeze()
 	}
-	parts := c.parts(from, to)
-	if len(parts) == 1 && to <= c.base {
-		return ofSlots(c.kind(), from, to, parts[0])
-	}
-	parts[0].scope(func() { s = joined(c.kind(), from, to, parts...) })
-	return s
+	runs := newRuns(c.parts(from, to), func(p slots) bool { return p.k == c.k })
+	return &Snapshot{kind: c.kind(), from: from, to: to, runs: runs}
 }
 
 // canFreeze reports whether a snapshot from a position on should take over the storage instead of copying it.
 func (c *KV) canFreeze(from int) bool {
-	return c.k != nil && len(c.tails) == 0 && from >= c.base && c.slots(from-c.base, c.offset-c.base).isMost() &&
-		!c.whole && len(c.shared) < maxShared && !c.k.Thread().Info().GPU
+	return c.k != nil && len(c.tails) == 0 && c.offset > c.base &&
+		c.slots(max(0, from-c.base), c.offset-c.base).isMost() && !c.whole && len(c.shared) < maxShared &&
+		!c.k.Thread().Info().GPU
 }
 
 // freeze shares the storage: nobody writes to it any more, and later positions get another one.
@@ -281,11 +262,12 @@ func (c *KV) Restore(s *Snapshot, target int) bool {
 		return false
 	}
 	c.Rewind(min(s.from, target))
-	if target > s.from {
-		all := s.slots().part(0, target-s.from)
-		all.pair = all.handles() // the snapshot may be closed before
-		c.tails = append(c.tails, part{all, s.from})
-		c.offset = target
+	for _, r := range s.runs {
+		if n := min(r.len(), target-c.offset); n > 0 {
+			// with a handle of its own, because the snapshot may be closed before
+			c.tails = append(c.tails, part{r.part(0, n).kept(), c.offset})
+			c.offset += n
+		}
 	}
 	return true
 }

@@ -134,7 +134,7 @@ func (c *Ring) Rewind(target int) bool {
 // Snapshot implements Layer. It copies the whole window.
 func (c *Ring) Snapshot(from int) (s *Snapshot) {
 	if c.offset > 0 && !c.open {
-		c.scope(func() { s = joined(c.kind(), max(from, 0), c.offset, c.parts()...) })
+		s = &Snapshot{kind: c.kind(), from: max(from, 0), to: c.offset, arrays: copied(c.parts()...).arrays()}
 	}
 	return s
 }
@@ -152,7 +152,7 @@ func (c *Ring) Restore(s *Snapshot, target int) bool {
 	if target == 0 {
 		return c.Rewind(0)
 	}
-	whole := s.pair()
+	whole := pairOf(s.arrays)
 	whole.scope(func() {
 		restored := arrange(whole.slots(0, min(target, c.window)), target, c.capacity(target, 1))
 		c.Free()

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ingotml/ingot/mlx"
 )
@@ -11,10 +12,10 @@ import (
 type Snapshot struct {
 	kind     Kind
 	from, to int
-	// arrays are keys and values, or conv and delta of a Recurrent layer. A Compressed layer without entries has none, nor
-	// has a layer on another rank.
+	// runs are the keys and values of a layer that keeps all positions, arrays those of a Ring, or conv and delta of a
+	// Recurrent layer. A Compressed layer without entries has none, nor has a layer on another rank.
+	runs   []slots
 	arrays []*mlx.Array
-	begin  int // the slot of the first position, or entry, in arrays of a layer that keeps all
 	closed bool
 }
 
@@ -30,26 +31,12 @@ func owning(t *mlx.Thread, kind Kind, from, to int, arrays func() []*mlx.Array) 
 	return s
 }
 
-// joined returns a snapshot of keys and values.
-func joined(kind Kind, from, to int, parts ...slots) *Snapshot {
-	return owning(parts[0].k.Thread(), kind, from, to, func() []*mlx.Array { return join(0, parts...).arrays() })
-}
-
 // isMost reports whether slots are so many of their arrays' that a snapshot keeps these arrays, rather than a copy. An
 // eighth as many slots may be spare. A short sequence may have up to roomMultiple spare slots, if it uses at least
 // twice as many: a copy would cost more time than its memory is worth.
 func (s slots) isMost() bool {
 	n := s.len()
 	return s.k.Dim(2)-n <= max(n/8, min(n/2, roomMultiple))
-}
-
-// ofSlots returns a snapshot of slots that nobody will write to.
-func ofSlots(kind Kind, from, to int, all slots) (s *Snapshot) {
-	if all.isMost() {
-		return &Snapshot{kind: kind, from: from, to: to, arrays: all.handles().arrays(), begin: all.begin}
-	}
-	all.scope(func() { s = joined(kind, from, to, all) })
-	return s
 }
 
 // From returns the first position of the snapshot of a layer that keeps all positions. For others it is only the
@@ -62,7 +49,7 @@ func (s *Snapshot) To() int { return s.to }
 // Size returns the bytes that the snapshot keeps in memory, here or on another rank.
 func (s *Snapshot) Size() int64 {
 	n := s.elsewhere()
-	for _, a := range s.arrays {
+	for _, a := range s.all() {
 		n += int64(a.Bytes())
 	}
 	return n
@@ -72,28 +59,23 @@ func (s *Snapshot) Size() int64 {
 func (s *Snapshot) Close() {
 	s.check("Close")
 	s.closed = true
-	mlx.Free(s.arrays...)
-	s.arrays = nil
+	mlx.Free(s.all()...)
+	s.runs, s.arrays = nil, nil
+}
+
+// all returns the handles of all arrays.
+func (s *Snapshot) all() []*mlx.Array {
+	list := slices.Clone(s.arrays)
+	for _, r := range s.runs {
+		list = append(list, r.arrays()...)
+	}
+	return list
 }
 
 func (s *Snapshot) check(op string) {
 	if s.closed {
 		panic(&mlx.Error{Message: fmt.Sprintf("%s: the snapshot [%d, %d) was closed", op, s.from, s.to)})
 	}
-}
-
-// slots returns the keys and values of a layer that keeps all positions. It must have some.
-func (s *Snapshot) slots() slots {
-	return s.pair().slots(s.begin, s.begin+s.kind.entries(s.to)-s.kind.entries(s.from))
-}
-
-// pair returns the keys and values of attention.
-func (s *Snapshot) pair() pair {
-	p := pair{k: s.arrays[0]}
-	if len(s.arrays) > 1 {
-		p.v = s.arrays[1]
-	}
-	return p
 }
 
 // Split splits a snapshot at position at. Only that of a layer that keeps all positions can be cut; otherwise, and if
@@ -108,20 +90,20 @@ func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 		return s, nil
 	}
 	s.check("Split")
-	begin, end := s.kind.entries(s.from), s.kind.entries(s.to)
-	n := s.kind.entries(at) - begin
-	if begin == end || s.kind.isElsewhere() {
-		s.Close()
-		return &Snapshot{kind: s.kind, from: s.from, to: at}, &Snapshot{kind: s.kind, from: at, to: s.to}
-	}
-	all := s.slots()
-	part := func(from, to, i, j int) *Snapshot {
-		if i == j {
-			return &Snapshot{kind: s.kind, from: from, to: to}
+	parent, child = &Snapshot{kind: s.kind, from: s.from, to: at}, &Snapshot{kind: s.kind, from: at, to: s.to}
+	left := s.kind.entries(at) - s.kind.entries(s.from) // entries of the parent
+	var first, second []slots
+	for _, r := range s.runs {
+		n := min(left, r.len())
+		left -= n
+		if n > 0 {
+			first = append(first, r.part(0, n))
 		}
-		return ofSlots(s.kind, from, to, all.part(i, j))
+		if n < r.len() {
+			second = append(second, r.part(n, r.len()))
+		}
 	}
-	parent, child = part(s.from, at, 0, n), part(at, s.to, n, end-begin)
+	parent.runs, child.runs = newRuns(first, unwritten), newRuns(second, unwritten)
 	s.Close()
 	return parent, child
 }
@@ -149,16 +131,8 @@ func Merge(parent, child *Snapshot) *Snapshot {
 		panic(&mlx.Error{Message: fmt.Sprintf("Merge: [%d, %d) does not follow [%d, %d)", child.from, child.to, parent.from,
 			parent.to)})
 	}
-	var parts []slots
-	for _, s := range []*Snapshot{parent, child} {
-		if len(s.arrays) > 0 {
-			parts = append(parts, s.slots())
-		}
-	}
 	s := &Snapshot{kind: parent.kind, from: parent.from, to: child.to}
-	if len(parts) > 0 {
-		s = joined(s.kind, s.from, s.to, parts...)
-	}
+	s.runs = newRuns(slices.Concat(parent.runs, child.runs), unwritten)
 	parent.Close()
 	child.Close()
 	return s

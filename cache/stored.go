@@ -26,6 +26,15 @@ type stored struct {
 // keys; both are nil if there is nothing.
 type pair struct{ k, v *mlx.Array }
 
+// pairOf returns the pair with these arrays: keys, and values unless they are part of the keys.
+func pairOf(arrays []*mlx.Array) pair {
+	p := pair{k: arrays[0]}
+	if len(arrays) > 1 {
+		p.v = arrays[1]
+	}
+	return p
+}
+
 // each applies a function to both.
 func (p pair) each(fn func(x *mlx.Array) *mlx.Array) pair {
 	if p.v == nil {
