@@ -22,7 +22,7 @@ from servers import Ingot, digest
 RESULT = os.path.join(run.RESULTS, "serve-parts.json")
 
 GAPS = (50, 150, 500)  # ms
-STREAMS, STREAM_TOKENS, LONG = 4, 160, 1024
+STREAMS, STREAM_TOKENS, LONG = 4, 1200, 4096
 WAVES, WAVE, REST = 10, 32, 10
 TURN, PAUSE = 4000, 5  # tokens that a turn adds, and seconds after which a server may have put the conversation away
 

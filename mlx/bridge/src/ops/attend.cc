@@ -294,8 +294,8 @@ std::vector<mx::array> attend_with_kernels(const Attend& a, const mx::array& q, 
         const char* keys = memory.input<char>(input);
         const char* values = a.separate_values ? memory.input<char>(input + 1) : keys;
         for (const auto& run : runs) {
-          r.runs[r.run_count++] = {keys + run.slot * k_width * size, values + run.slot * v_width * size,
-                                   capacity * k_width, k_width, capacity * v_width, v_width, run.position, run.count};
+          r.runs.push_back({keys + run.slot * k_width * size, values + run.slot * v_width * size, capacity * k_width,
+                            k_width, capacity * v_width, v_width, run.position, run.count});
         }
       };
       for (const auto& p : t.shared) {
@@ -305,10 +305,10 @@ std::vector<mx::array> attend_with_kernels(const Attend& a, const mx::array& q, 
       if (write_last) {
         const char* new_keys = k + int64_t(t.first) * a.kv_heads * k_width * size;
         const char* new_values = a.separate_values ? v + int64_t(t.first) * a.kv_heads * v_width * size : new_keys;
-        r.runs[r.run_count++] = {new_keys, new_values, k_width, a.kv_heads * k_width, v_width, a.kv_heads * v_width,
-                                 t.begin(), t.fresh};
+        r.runs.push_back({new_keys, new_values, k_width, a.kv_heads * k_width, v_width, a.kv_heads * v_width, t.begin(),
+                          t.fresh});
       }
-      all.push_back(r);
+      all.push_back(std::move(r));
     }
     cpu::attention(shape, all, has_sinks ? memory.input<float>(at_sinks) : nullptr);
     for (const Step& t : a.steps) {

@@ -91,10 +91,9 @@ mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, 
       r.out_row = value_dim;
       r.position = keys - rows;
       r.count = rows;
-      r.run_count = 1;
-      r.runs[0] = {memory.input<char>(1) + b * kv_heads * keys * dim * size,
-                   memory.input<char>(2) + b * kv_heads * keys * value_dim * size,
-                   int64_t(keys) * dim, dim, int64_t(keys) * value_dim, value_dim, 0, keys};
+      r.runs.push_back({memory.input<char>(1) + b * kv_heads * keys * dim * size,
+                        memory.input<char>(2) + b * kv_heads * keys * value_dim * size,
+                        int64_t(keys) * dim, dim, int64_t(keys) * value_dim, value_dim, 0, keys});
       r.mask = m;
       if (masked) {
         r.mask.data = memory.input<char>(3) + b * mask_batch;

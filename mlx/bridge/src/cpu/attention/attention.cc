@@ -81,7 +81,7 @@ int64_t first_key(const AttentionShape& s, const AttentionRows& r, int row) {
 }
 
 int64_t end_key(const AttentionShape& s, const AttentionRows& r, int row) {
-  const KeyRun& last = r.runs[r.run_count - 1];
+  const KeyRun& last = r.runs.back();
   int64_t end = last.position + last.count;
   return s.causal ? std::min(end, r.position + row + 1) : end;
 }
@@ -101,7 +101,7 @@ Plan plan(const AttentionShape& s, const std::vector<AttentionRows>& sequences, 
   int64_t most_rows = 0;
   for (const auto& r : sequences) {
     most_rows = std::max(most_rows, r.count);
-    p.copy = r.run_count > 1 ? kMaxBlockKeys * (s.dim + s.value_dim) : p.copy;
+    p.copy = r.runs.size() > 1 ? kMaxBlockKeys * (s.dim + s.value_dim) : p.copy;
   }
   const int tile_heads = std::min(group, max_vectors), tile_rows = std::max(1, max_vectors / tile_heads);
   // longest first: with causal attention, later rows see more keys
@@ -192,13 +192,14 @@ class Work {
     t.rows = g.rows;
     t.heads = g.heads;
     t.position = r.position + g.row;
-    t.run_count = r.run_count;
-    for (int i = 0; i < r.run_count; i++) {
-      t.runs[i] = r.runs[i];
-      int64_t size = shape_.bits > 0 ? 1 : size_of(shape_.kv_type);
-      t.runs[i].k = static_cast<const char*>(r.runs[i].k) + g.kv_head * r.runs[i].k_head * size;
-      t.runs[i].v = static_cast<const char*>(r.runs[i].v) + g.kv_head * r.runs[i].v_head * size;
+    KeyRun runs[kMaxRuns];
+    for (const KeyRun& run : r.runs) {
+      const int64_t size = shape_.bits > 0 ? 1 : size_of(shape_.kv_type);
+      KeyRun& head = runs[t.run_count++] = run;
+      head.k = static_cast<const char*>(run.k) + g.kv_head * run.k_head * size;
+      head.v = static_cast<const char*>(run.v) + g.kv_head * run.v_head * size;
     }
+    t.runs = runs;
     t.mask = r.mask;
     if (t.mask.data) {
       int64_t size = t.mask.additive ? 4 : 1;

@@ -77,8 +77,7 @@ struct AttentionRows {
   void* out;
   int64_t q_head, q_row, out_head, out_row;
   int64_t position, count;
-  KeyRun runs[kMaxRuns];
-  int run_count = 0;
+  std::vector<KeyRun> runs;  // at most kMaxRuns
   AttentionMask mask;
 };
 
@@ -106,7 +105,7 @@ struct AttentionTask {
   int64_t q_head, q_row;
   int rows, heads;
   int64_t position;  // of the first row
-  KeyRun runs[kMaxRuns];
+  const KeyRun* runs;
   int run_count;
   AttentionMask mask;  // at the first row and head, for key position 0
   int64_t begin, end;

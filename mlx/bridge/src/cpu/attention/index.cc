@@ -150,7 +150,7 @@ void attend_chosen(const AttentionShape& shape, const std::vector<ChosenRows>& s
         int64_t keys = 0;
         auto add = [&](const void* from, int64_t n) {
           if (n > 0) {
-            r.runs[r.run_count++] = {from, from, 0, shape.dim, 0, shape.dim, keys, n};
+            r.runs.push_back({from, from, 0, shape.dim, 0, shape.dim, keys, n});
             keys += n;
           }
         };
