@@ -311,7 +311,7 @@ void attends(Type q_type, Type kv_type, int bits, int dim, int value_dim, int he
     for (int64_t begin = 0; begin < keys;) {
       int64_t count = begin == 0 && keys > 2 ? keys / 3 : keys - begin;
       const void* k = lay(count, dim);
-      r.runs[r.run_count++] = {k, lay(count, value_dim), count * k_row, k_row, count * v_row, v_row, begin, count};
+      r.runs.push_back({k, lay(count, value_dim), count * k_row, k_row, count * v_row, v_row, begin, count});
       begin += count;
     }
     attention(s, {r}, mask == 0 ? sinks.floats() : nullptr);
