@@ -71,13 +71,10 @@ type Decoder struct {
 // Decode parses the output of Encode, which is the next size bytes of r. It refuses a snapshot of another kind than
 // kind.
 func (d *Decoder) Decode(kind Kind, r io.Reader, size int64) (*Snapshot, error) {
-	header, size, err := readHeader(r, size)
+	var e encoded
+	size, err := ReadHeader(r, size, maxEncodedHeader, &e)
 	if err != nil {
 		return nil, err
-	}
-	var e encoded
-	if err := json.Unmarshal(header, &e); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	isEmpty := kind.Whole() && e.From >= 0 && kind.entries(e.From) == kind.entries(e.To)
 	stored := Kind{form: e.Form, window: e.Window, rate: e.Rate, bits: e.Bits, exact: e.Exact}
@@ -86,50 +83,57 @@ func (d *Decoder) Decode(kind Kind, r io.Reader, size int64) (*Snapshot, error) 
 		return nil, fmt.Errorf("%w: of another kind of layer", ErrEncoding)
 	}
 	s := &Snapshot{kind: kind, from: e.From, to: e.To}
-	for _, a := range e.Arrays {
+	if err := d.readArrays(s, e.Arrays, r, size); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// readArrays reads the arrays of a snapshot, which are the next size bytes of r. The caller closes the snapshot if it
+// fails.
+func (d *Decoder) readArrays(s *Snapshot, list []encodedArray, r io.Reader, size int64) error {
+	for _, a := range list {
 		if size -= a.Bytes; size < 0 || !a.valid() {
-			s.drop()
-			return nil, fmt.Errorf("%w: %d bytes of %v", ErrEncoding, a.Bytes, a.Shape)
+			return fmt.Errorf("%w: %d bytes of %v", ErrEncoding, a.Bytes, a.Shape)
 		}
 		if int64(cap(d.buffer)) < a.Bytes {
 			d.buffer = make([]byte, a.Bytes)
 		}
 		data := d.buffer[:a.Bytes]
 		if _, err := io.ReadFull(r, data); err != nil {
-			s.drop()
-			return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+			return fmt.Errorf("%w: %w", ErrEncoding, err)
 		}
 		s.arrays = append(s.arrays, mlx.Keep(mlx.FromBytes(d.Thread, data, a.DType, a.Shape...)))
 	}
 	if size > 0 {
-		s.drop()
-		return nil, fmt.Errorf("%w: %d bytes follow", ErrEncoding, size)
+		return fmt.Errorf("%w: %d bytes follow", ErrEncoding, size)
 	}
-	if kind.Whole() && !s.toRun() {
-		s.drop()
-		return nil, fmt.Errorf("%w: %v for the positions [%d, %d)", ErrEncoding, e.Arrays, e.From, e.To)
+	if s.kind.Whole() && !s.toRun() {
+		return fmt.Errorf("%w: %v for the positions [%d, %d)", ErrEncoding, list, s.from, s.to)
 	}
-	return s, nil
+	return nil
 }
 
-// readHeader reads the header of size bytes, and returns how many follow it.
-func readHeader(r io.Reader, size int64) (header []byte, rest int64, err error) {
+// ReadHeader reads the length of a JSON header and the header, which precede the rest of size bytes, and returns the
+// size of the rest. most is the largest length.
+func ReadHeader(r io.Reader, size, most int64, header any) (rest int64, err error) {
 	var length [4]byte
-	if size < int64(len(length)) {
-		return nil, 0, fmt.Errorf("%w: %d bytes", ErrEncoding, size)
-	}
 	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrEncoding, err)
+		return 0, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	n := int64(binary.LittleEndian.Uint32(length[:]))
-	if size -= int64(len(length)); n > min(size, maxEncodedHeader) {
-		return nil, 0, fmt.Errorf("%w: a header of %d bytes", ErrEncoding, n)
+	if rest = size - int64(len(length)) - n; rest < 0 || n > most {
+		return 0, fmt.Errorf("%w: a header of %d bytes", ErrEncoding, n)
 	}
-	header = make([]byte, n)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrEncoding, err)
+	b := make([]byte, n)
+	if _, err = io.ReadFull(r, b); err == nil {
+		err = json.Unmarshal(b, header)
 	}
-	return header, size - n, nil
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	return rest, nil
 }
 
 // valid reports whether an array's shape has as many bytes as it says.
@@ -157,10 +161,4 @@ func (s *Snapshot) toRun() bool {
 		s.runs, s.arrays = []slots{pairOf(s.arrays).all()}, nil
 	}
 	return true
-}
-
-// drop frees a partly decoded snapshot.
-func (s *Snapshot) drop() {
-	mlx.Free(s.arrays...)
-	s.arrays = nil
 }

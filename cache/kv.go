@@ -119,15 +119,18 @@ func (c *KV) settle(n int) {
 
 // joinTails makes the tails few enough to be shared: it joins consecutive ones, those with the fewest positions.
 func (c *KV) joinTails() {
-	tails := c.slotsOfTails()
-	i, j := fewest(tails, maxShared-len(c.shared))
+	i, j := c.tooMany()
 	if i == j {
 		return
 	}
-	all := copied(tails[i:j]...)
-	free(tails[i:j])
+	tails := c.slotsOfTails()[i:j]
+	all := copied(tails...)
+	free(tails)
 	c.tails = slices.Replace(c.tails, i, j, part{all, c.tails[i].at})
 }
+
+// tooMany returns the range [i, j) of the tails that joinTails joins; it is empty if all of them can be shared.
+func (c *KV) tooMany() (i, j int) { return fewest(c.slotsOfTails(), maxShared-len(c.shared)) }
 
 func (c *KV) slotsOfTails() []slots {
 	list := make([]slots, len(c.tails))
@@ -169,7 +172,7 @@ func (c *KV) parts(from, to int) (list []slots) {
 func (c *KV) restored() (n int64) {
 	tails := c.slotsOfTails()
 	if c.canShare() {
-		i, j := fewest(tails, maxShared-len(c.shared))
+		i, j := c.tooMany()
 		tails = tails[i:j]
 	}
 	for _, p := range tails {
@@ -220,8 +223,8 @@ func (c *KV) Rewind(target int) bool {
 	return true
 }
 
-// Snapshot implements Layer. It has the positions from from on, and is nil if there are none. It shares what the layer
-// shares. If the others are most of the storage, it takes that over.
+// Snapshot implements Layer. It has the positions from from on, and is nil if there are none. It shares the parts that
+// the layer shares. If its other positions are most of the storage, it takes the storage over.
 func (c *KV) Snapshot(from int) *Snapshot { return c.snapshot(max(from, 0), c.offset) }
 
 // snapshot is Snapshot for the positions [from, to), and returns nil if there are none.
@@ -232,8 +235,7 @@ func (c *KV) snapshot(from, to int) *Snapshot {
 	if to == c.offset && c.canFreeze(from) {
 		c.freeze()
 	}
-	runs := newRuns(c.parts(from, to), func(p slots) bool { return p.k == c.k })
-	return &Snapshot{kind: c.kind(), from: from, to: to, runs: runs}
+	return &Snapshot{kind: c.kind(), from: from, to: to, runs: newRuns(c.parts(from, to), c.k)}
 }
 
 // canFreeze reports whether a snapshot from a position on should take over the storage instead of copying it.

@@ -13,12 +13,13 @@ import (
 const maxRuns = 32
 
 // newRuns returns the runs of consecutive parts. A part that nobody writes to stays where it is, if it is most of its
-// memory and not short; others are copied, together with their neighbours. written reports who may still write to.
-func newRuns(parts []slots, written func(p slots) bool) (runs []slots) {
+// memory and not short; others are copied, together with their neighbours. written are keys that are still written to,
+// with their values; nil: none.
+func newRuns(parts []slots, written *mlx.Array) (runs []slots) {
 	var loose []slots
 	flush := func() {
 		switch {
-		case len(loose) == 1 && loose[0].isMost() && !written(loose[0]):
+		case len(loose) == 1 && loose[0].isMost() && loose[0].k != written:
 			runs = append(runs, loose[0].kept())
 		case len(loose) > 0:
 			runs = append(runs, copied(loose...))
@@ -26,7 +27,7 @@ func newRuns(parts []slots, written func(p slots) bool) (runs []slots) {
 		loose = nil
 	}
 	for _, p := range parts {
-		if p.len() < step || written(p) || !p.isMost() {
+		if p.len() < step || p.k == written || !p.isMost() {
 			loose = append(loose, p)
 			continue
 		}
@@ -41,9 +42,6 @@ func newRuns(parts []slots, written func(p slots) bool) (runs []slots) {
 	}
 	return runs
 }
-
-// unwritten is for parts that nobody writes to.
-func unwritten(slots) bool { return false }
 
 // fewest returns the range [i, j) of the runs to join so that at most `most` are left: those with the fewest positions.
 // It is empty if they are not more.
@@ -68,16 +66,9 @@ func fewest(runs []slots, most int) (i, j int) {
 // kept returns the same slots with a handle that the caller frees.
 func (s slots) kept() slots { return slots{s.handles(), s.begin, s.end} }
 
-// copied returns a copy of slots in memory of their own, which the caller frees. Its evaluation starts before anything
-// can overwrite them.
-func copied(parts ...slots) (all slots) {
-	parts[0].scope(func() {
-		p := join(0, parts...)
-		mlx.AsyncEval(p.arrays()...)
-		mlx.Keep(p.arrays()...)
-		all = p.all()
-	})
-	return all
+// copied returns a copy of slots in memory of their own, which the caller frees.
+func copied(parts ...slots) slots {
+	return pairOf(owned(parts[0].k.Thread(), func() []*mlx.Array { return join(0, parts...).arrays() })).all()
 }
 
 // free frees the handles of slots.

@@ -19,16 +19,15 @@ type Snapshot struct {
 	closed bool
 }
 
-// owning returns a snapshot of the arrays that a function makes, which share no memory. Their evaluation starts before
-// anything can overwrite their inputs.
-func owning(t *mlx.Thread, kind Kind, from, to int, arrays func() []*mlx.Array) *Snapshot {
-	s := &Snapshot{kind: kind, from: from, to: to}
+// owned returns the arrays that a function makes, which the caller frees. Their evaluation starts before anything can
+// overwrite their inputs.
+func owned(t *mlx.Thread, arrays func() []*mlx.Array) (list []*mlx.Array) {
 	t.Scope(func() { // the arrays' inputs must not live on in an outer scope
-		s.arrays = arrays()
-		mlx.AsyncEval(s.arrays...)
-		mlx.Keep(s.arrays...)
+		list = arrays()
+		mlx.AsyncEval(list...)
+		mlx.Keep(list...)
 	})
-	return s
+	return list
 }
 
 // isMost reports whether slots are so many of their arrays' that a snapshot keeps these arrays, rather than a copy. An
@@ -103,7 +102,7 @@ func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 			second = append(second, r.part(n, r.len()))
 		}
 	}
-	parent.runs, child.runs = newRuns(first, unwritten), newRuns(second, unwritten)
+	parent.runs, child.runs = newRuns(first, nil), newRuns(second, nil)
 	s.Close()
 	return parent, child
 }
@@ -132,7 +131,7 @@ func Merge(parent, child *Snapshot) *Snapshot {
 			parent.to)})
 	}
 	s := &Snapshot{kind: parent.kind, from: parent.from, to: child.to}
-	s.runs = newRuns(slices.Concat(parent.runs, child.runs), unwritten)
+	s.runs = newRuns(slices.Concat(parent.runs, child.runs), nil)
 	parent.Close()
 	child.Close()
 	return s

@@ -77,13 +77,14 @@ func (c *State) Snapshot(from int) *Snapshot {
 	if c.conv == nil || c.open {
 		return nil
 	}
-	return owning(c.conv.Thread(), Recurrent, max(from, 0), c.offset, func() []*mlx.Array {
+	arrays := owned(c.conv.Thread(), func() []*mlx.Array {
 		arrays := c.State()
 		for i, a := range arrays {
 			arrays[i] = mlx.Copy(a)
 		}
 		return arrays
 	})
+	return &Snapshot{kind: Recurrent, from: max(from, 0), to: c.offset, arrays: arrays}
 }
 
 // Restore implements Layer. It needs nothing from the layer and moves to the snapshot's end only.

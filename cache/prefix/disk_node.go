@@ -64,58 +64,47 @@ func decodeNode(t *mlx.Thread, r io.Reader, size int64, kinds []cache.Kind) (nod
 	return h, all, nil
 }
 
-func decodePayload(t *mlx.Thread, r io.Reader, size int64, kinds []cache.Kind) (h nodeHeader, _ cache.Snapshots,
+// decodePayload is decodeNode without the checksum. Its size bytes are the header and the layers.
+func decodePayload(t *mlx.Thread, r io.Reader, size int64, kinds []cache.Kind) (h nodeHeader, all cache.Snapshots,
 	err error) {
-	if h, size, err = readNodeHeader(r, size); err != nil {
+	if size, err = cache.ReadHeader(r, size, maxNodeHeader, &h); err != nil {
 		return h, nil, err
 	}
 	if len(h.Layers) != len(kinds) || h.Start < 0 || h.End-h.Start != len(h.Edge) || h.End <= h.Start {
 		return h, nil, fmt.Errorf("%w: of another model", cache.ErrEncoding)
 	}
-	all, decoder := make(cache.Snapshots, len(kinds)), cache.Decoder{Thread: t}
+	all = make(cache.Snapshots, len(kinds))
+	if err := readLayers(t, r, size, h, kinds, all); err != nil {
+		all.Close()
+		return h, nil, err
+	}
+	return h, all, nil
+}
+
+// readLayers reads the snapshots of a node's layers, which are the next size bytes of r.
+func readLayers(t *mlx.Thread, r io.Reader, size int64, h nodeHeader, kinds []cache.Kind, all cache.Snapshots) error {
+	decoder := cache.Decoder{Thread: t}
 	for i, n := range h.Layers {
 		if n == 0 {
 			continue
 		}
 		if n < 0 || n > size {
-			all.Close()
-			return h, nil, fmt.Errorf("%w: layer %d has %d bytes of %d", cache.ErrEncoding, i, n, size)
+			return fmt.Errorf("%w: layer %d has %d bytes of %d", cache.ErrEncoding, i, n, size)
 		}
-		if all[i], err = decoder.Decode(kinds[i], r, n); err != nil {
-			all.Close()
-			return h, nil, err
+		s, err := decoder.Decode(kinds[i], r, n)
+		if err != nil {
+			return err
 		}
-		if all[i].To() != h.End {
-			all.Close()
-			return h, nil, fmt.Errorf("%w: layer %d ends at %d", cache.ErrEncoding, i, all[i].To())
+		all[i] = s
+		if s.To() != h.End {
+			return fmt.Errorf("%w: layer %d ends at %d", cache.ErrEncoding, i, s.To())
 		}
 		size -= n
 	}
 	if size > 0 {
-		all.Close()
-		return h, nil, fmt.Errorf("%w: %d bytes follow", cache.ErrEncoding, size)
+		return fmt.Errorf("%w: %d bytes follow", cache.ErrEncoding, size)
 	}
-	return h, all, nil
-}
-
-// readNodeHeader reads the header of a payload of size bytes, and returns how many follow it.
-func readNodeHeader(r io.Reader, size int64) (h nodeHeader, rest int64, err error) {
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return h, 0, fmt.Errorf("%w: %w", cache.ErrEncoding, err)
-	}
-	n := int64(binary.LittleEndian.Uint32(length[:]))
-	if rest = size - int64(len(length)) - n; rest < 0 || n > maxNodeHeader {
-		return h, 0, fmt.Errorf("%w: a header of %d bytes", cache.ErrEncoding, n)
-	}
-	b := make([]byte, n)
-	if _, err = io.ReadFull(r, b); err == nil {
-		err = json.Unmarshal(b, &h)
-	}
-	if err != nil {
-		return h, 0, fmt.Errorf("%w: %w", cache.ErrEncoding, err)
-	}
-	return h, rest, nil
+	return nil
 }
 
 // edge reads only the keys of a node. An unreadable one has none.
@@ -128,8 +117,8 @@ func (d *Disk) edge(name fileName) []Key {
 	if _, err := f.Seek(sha256.Size, io.SeekStart); err != nil {
 		return nil
 	}
-	h, _, err := readNodeHeader(f, size-sha256.Size)
-	if err != nil {
+	var h nodeHeader
+	if _, err := cache.ReadHeader(f, size-sha256.Size, maxNodeHeader, &h); err != nil {
 		return nil
 	}
 	return h.Edge

@@ -37,8 +37,8 @@ func (t *Tree) fetch(keys []Key) {
 }
 
 // fetchPath reads the nodes that lead to the farthest state on a prompt's path, unless the tree has one as far. files
-// are ordered by their ends, then by their starts. A conversation leaves a longer file at each end of a process, so
-// those that a longer one covers are not read.
+// are ordered by their ends, then by their starts. Each process that a conversation continues in leaves a longer file;
+// files that a longer one covers are not read.
 func (t *Tree) fetchPath(keys []Key, files []fileName) {
 	for len(files) > 0 {
 		end := files[len(files)-1].end
@@ -83,7 +83,7 @@ func (t *Tree) reach(keys []Key) (covered, restorable int) {
 	return covered, restorable
 }
 
-// fetchNode reads one node, whose path matches keys at least up to its start. It reports whether the file was there.
+// fetchNode reads one node, whose path matches keys at least up to its start. It reports whether it could.
 func (t *Tree) fetchNode(f fileName, keys []Key) bool {
 	h, all, ok := t.disk.load(t.thread, f, t.kinds)
 	if ok {

@@ -98,7 +98,7 @@ mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, 
       if (masked) {
         r.mask.data = memory.input<char>(3) + b * mask_batch;
       }
-      all.push_back(r);
+      all.push_back(std::move(r));
     }
     cpu::attention(shape, all, has_sinks ? memory.input<float>(masked ? 4 : 3) : nullptr);
   };

@@ -166,7 +166,7 @@ void attend_chosen(const AttentionShape& shape, const std::vector<ChosenRows>& s
           add(c.keys, (position + 1) / c.rate);
         }
         r.position = keys - 1;
-        all.push_back(r);
+        all.push_back(std::move(r));
       }
       attention(shape, all, sinks);
     }
