@@ -1,7 +1,7 @@
 // Checks matrix products against float64 on all instruction sets of this processor: all formats, edge-case shapes, and
-// the same bits for any number of threads. The argument N runs only every N-th case, for emulators. With the argument
-// guard, weights, scales, activations and results lie next to guard pages, and the results must have the same bits as
-// on the heap.
+// the same bits for any number of threads and, with float32 activations, of rows. The argument N runs only every N-th
+// case, for emulators. With the argument guard, weights, scales, activations and results lie next to guard pages, and
+// the results must have the same bits as on the heap.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -245,6 +245,26 @@ void across(const Kind& k, Type t, int64_t rows, int64_t inputs, int64_t columns
   }
 }
 
+// Checks that each row of float32 has the same bits with any number of other rows but none: a text that is read in
+// other chunks has the same results.
+void chunks(const Kind& k, int64_t columns, int64_t outputs) {
+  const int64_t most = 19;
+  const auto name = shape(k, Type::f32, false, most, columns, outputs) + " in chunks";
+  Packed w(k, 1, outputs, columns);
+  Rows x(Type::f32, most, columns);
+  Exact<float> all(size_t(most * outputs));
+  for (int64_t rows = most; rows > 1; rows--) {
+    Exact<float> y(size_t(rows * outputs));
+    Product p{.weights = w.form, .y = y.data(), .type = Type::f32};
+    multiply(x.bytes.data(), Type::f32, rows, columns, &p, 1, false);
+    if (rows == most) {
+      std::memcpy(all.data(), y.data(), y.size() * sizeof(float));
+    } else if (std::memcmp(all.data(), y.data(), y.size() * sizeof(float)) != 0) {
+      check::fail(name + ": different bits with " + std::to_string(rows) + " rows");
+    }
+  }
+}
+
 template <class Case>
 void run(const std::string& name, Case&& one) {
   if (guarding) {
@@ -302,6 +322,11 @@ int main(int argc, char** argv) {
     }
     symmetric();
     for (const Kind& k : kKinds) {
+      if (number++ % every == 0) {
+        const int64_t columns = k.format == Format::plain ? 1101 : 1152;
+        run(std::string(k.name) + " in chunks", [&] { chunks(k, columns, 37); });
+        cases++;
+      }
       for (bool fast : {false, true}) {
         for (int t = 0; t < 3; t++) {
           int variant = 0;

@@ -2,7 +2,7 @@
 #define INGOT_ISA avx2
 #include "cpu/simd/simd.h"
 
-#include "cpu/matmul/small_batch_avx2.h"
+#include "cpu/matmul/small_batch/avx2.h"
 #include "cpu/matmul/stream/stream_avx2.h"
 #include "cpu/matmul/integers_x86.h"
 

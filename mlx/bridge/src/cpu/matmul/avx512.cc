@@ -2,7 +2,7 @@
 #define INGOT_ISA avx512
 #include "cpu/simd/simd.h"
 
-#include "cpu/matmul/small_batch_avx512.h"
+#include "cpu/matmul/small_batch/avx512.h"
 #include "cpu/matmul/stream/stream_avx512.h"
 #include "cpu/matmul/integers_x86.h"
 

@@ -6,6 +6,7 @@
 
 #include "cpu/matmul/across.h"
 #include "cpu/matmul/pack_x86.h"
+#include "cpu/matmul/stream/floats.h"
 #include "cpu/matmul/sums_x86.h"
 #include "cpu/matmul/winograd_x86.h"
 #if defined(__AVX512VNNI__)
@@ -188,6 +189,7 @@ constexpr MatmulKernels kMatmul = {
     .float_rows = kFloatRows,
     .integer_rows = kIntegerRows,
     .small_batch_panel = kSmallBatchPanel,
+    .float_batch_panel = kFloatBatchRows,
     .small_batch_tile = kSmallBatchTile,
     .saturates = kSaturates,
     .integers = true,

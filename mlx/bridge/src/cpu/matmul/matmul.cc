@@ -90,14 +90,15 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
   }
   bool one = w.format == Format::plain || l.mode != Mode::f32 || (k.integers && w.format == Format::fp8);
   l.vector = rows == 1 && one;
-  // float32 activations keep tiles, whose sums do not depend on the number of rows: verification compares chunks.
+  // float32 activations do not stream, because verification compares chunks: the sums of tiles and small batches do not
+  // depend on the number of rows.
   if (rows > 1 && rows <= streamed && (codes ? has_integers(l.mode) : type != Type::f32)) {
     l.vector = true;
   }
   l.quarters = l.vector && (codes ? w.bits == 2 && rows <= k.quarter_rows
                                   : w.format == Format::fp8 && rows == 1 && k.saturates);
   l.pairs = k.saturates && has_integers(l.mode) && !l.quarters && w.bits < 8 && w.bits != 4;
-  l.small_batch = !l.vector && rows > 1 && has_integers(l.mode) && k.small_batch_rows && rows <= k.small_batch_rows(w);
+  l.small_batch = !l.vector && rows > 1 && k.small_batch_rows && rows <= k.small_batch_rows(w, l.mode);
   l.winograd = k.winograd && l.mode == Mode::i16 && l.tiled();
   l.zero = has_integers(l.mode) && (l.tiled() || (l.small_batch && !k.saturates)) ? w.zero_point() : 0;
   return l;

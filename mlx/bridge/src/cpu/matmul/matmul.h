@@ -5,8 +5,8 @@
 // format and split the work over the thread team. There are three kinds of kernels:
 //   - row products: one activation row, or a few more (stream_rows). They stream the weights once, row by row, and are
 //     bound by memory bandwidth.
-//   - small-batch products: up to 16 activation rows (small_batch_rows). 16 weight rows at a time are unpacked and
-//     multiplied in registers, without a buffer for the unpacked weights.
+//   - small-batch products: up to 16 activation rows (small_batch_rows). 16 weight rows at a time are unpacked, or
+//     transposed if they are plain, and multiplied in registers, without a buffer.
 //   - tile products: more rows. A tile of weights is unpacked to a buffer, and all activation rows are multiplied by
 //     it.
 #pragma once
@@ -96,8 +96,8 @@ struct Layout {
 
 // Packed activations. data is [columns / kDepth][panel][kDepth / v][row of the panel][v]:
 //   - the outermost dimension has kDepth columns, so that the operands of one unpacked tile are contiguous;
-//   - a panel is the number of rows that a micro-kernel takes at once (float_rows, integer_rows or
-//     small_batch_panel; fewer in the last one);
+//   - a panel is the number of rows that a micro-kernel takes at once (float_rows, integer_rows, small_batch_panel or
+//     float_batch_panel; fewer in the last one);
 //   - v columns of a row stay together in 32 bits: 1 of float32, 2 of int16 or bfloat16, 4 of int8. Kernels broadcast
 //     them.
 // scales, sums and corrections have one entry per row and block of layout.block columns: [rows][columns / block], and
@@ -146,7 +146,8 @@ struct MatmulKernels {
   int tile;              // weight rows of a tile
   int float_rows;        // rows of a panel in mode f32
   int integer_rows;      // rows of a panel in the other modes
-  int small_batch_panel;  // rows of a panel with Layout::small_batch
+  int small_batch_panel;  // rows of a panel with Layout::small_batch and integers
+  int float_batch_panel;  // rows of a panel with Layout::small_batch in mode f32
   int small_batch_tile;   // weight rows of a small-batch tile
   bool saturates;        // int8 products accumulate in int16, which codes of more than 6 bits overflow
   bool integers;         // supports modes i16 and i8
@@ -168,8 +169,9 @@ struct MatmulKernels {
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
   // Returns the most rows that row_product accepts with these weights in a mode other than bf16. Null: one.
   int (*stream_rows)(const Weights& w, Mode mode);
-  // Returns the most rows for which small_batch_product is faster than tile_product with these weights. Null: none.
-  int (*small_batch_rows)(const Weights& w);
+  // Returns the most rows for which small_batch_product is faster than tile_product with these weights in a mode. Null:
+  // none.
+  int (*small_batch_rows)(const Weights& w, Mode mode);
   // tile_product for a small batch, with small_batch_tile in place of tile and without the callback. m0 is a multiple
   // of small_batch_panel.
   void (*small_batch_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);

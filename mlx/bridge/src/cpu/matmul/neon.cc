@@ -13,6 +13,7 @@ const MatmulKernels matmul_neon = {
     .float_rows = neon::kFloatRows,
     .integer_rows = 0,
     .small_batch_panel = 0,
+    .float_batch_panel = 0,
     .small_batch_tile = 0,
     .saturates = false,
     .integers = false,

@@ -14,6 +14,7 @@ const MatmulKernels matmul_portable = {
     .float_rows = portable::kFloatRows,
     .integer_rows = 0,
     .small_batch_panel = 0,
+    .float_batch_panel = 0,
     .small_batch_tile = 0,
     .saturates = false,
     .integers = false,

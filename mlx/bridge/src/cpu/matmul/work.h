@@ -17,8 +17,10 @@ constexpr int kData = 0, kScales = 1, kResult = 2, kAcross = 3;
 
 // Bytes of weights per piece. Large pieces read memory in long runs: the hardware prefetcher restarts at each piece, so
 // pieces of 64 KB lose 8 % of the bandwidth and pieces of 16 KB a third. Small pieces let all threads finish together.
-// The smallest size is for small matrices shared by many threads, and for products that are not bound by memory.
-constexpr int64_t kMaxPieceBytes = 1 << 20, kMinPieceBytes = 64 << 10, kSmallestPieceBytes = 16 << 10;
+// Several activation rows take pieces of a larger least size, because their first weights are not prefetched. The
+// smallest size is for small matrices shared by many threads.
+constexpr int64_t kMaxPieceBytes = 8 << 20, kSmallestPieceBytes = 16 << 10;
+constexpr int64_t kMinRowPieceBytes = 64 << 10, kMinPieceBytes = 1 << 20;
 
 // The least number of activations that a thread packs at a time.
 constexpr int64_t kMinPackElements = 16384;
@@ -32,7 +34,13 @@ inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
 constexpr int kMaxPanelRows = 8;
 inline int rows_per_panel(const Layout& l) {
   const auto& k = matmul_kernels();
-  return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : l.small_batch ? k.small_batch_panel : k.integer_rows;
+  if (l.vector) {
+    return 1;
+  }
+  if (l.mode == Mode::f32) {
+    return l.small_batch ? k.float_batch_panel : k.float_rows;
+  }
+  return l.small_batch ? k.small_batch_panel : k.integer_rows;
 }
 
 // Returns the rows of a piece: as many whole panels as fit in kRowBlock.
@@ -121,14 +129,14 @@ class Partition {
       : ranges_(ranges),
         left_(bytes),
         divisor_(2 * Team::instance().size()),
-        min_bytes_(std::clamp(bytes / (4 * divisor_), kSmallestPieceBytes, kMinPieceBytes)) {
+        min_bytes_(std::clamp(bytes / (2 * divisor_), kSmallestPieceBytes, kMinPieceBytes)) {
     ranges_.clear();
   }
 
   // Appends the ranges of w's rows times activation rows [0, rows) in a layout.
   void add(int product, const Weights& w, int64_t rows, const Layout& layout) {
     const int64_t block = row_block(layout), tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
-    const int64_t min_bytes = rows > 1 ? kSmallestPieceBytes : min_bytes_;  // several rows are less bound by memory
+    const int64_t min_bytes = rows > 1 ? min_bytes_ : std::min(min_bytes_, kMinRowPieceBytes);
     for (int64_t n = 0; n < w.rows;) {
       const int64_t share = left_ / divisor_;
       // A range of a tile product is 1 to 16 tiles; the size of others is given in bytes.

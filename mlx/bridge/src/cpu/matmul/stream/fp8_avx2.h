@@ -109,7 +109,6 @@ struct FP8Row {
     b = load_e4m3(at + k + 8) * scale;
   }
   F load_some(int64_t, int) const { return set(0); }  // rows have whole groups
-  const void* address(int64_t k) const { return at + k; }
 };
 
 }  // namespace ingot::cpu::INGOT_ISA

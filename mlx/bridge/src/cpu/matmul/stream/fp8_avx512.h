@@ -88,7 +88,6 @@ struct FP8Row {
     b = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(h, 1)) * scale;
   }
   F load_some(int64_t, int) const { return set(0); }  // rows have whole groups
-  const void* address(int64_t k) const { return at + k; }
 };
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -1,6 +1,7 @@
 // Streaming products with AVX2 of codes of 2, 3, 5 and 6 bits, for a few activation rows; see vector_x86.h.
 #pragma once
 
+#include "cpu/matmul/stream/floats.h"
 #include "cpu/matmul/stream/pair_row_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {

@@ -1,11 +1,12 @@
 // Streaming products with AVX2: 2 to kStreamRows activation rows, bound by memory like a row product; see
 // cpu/matmul/matmul.h. Each step of a weight row is unpacked once and multiplied by all activation rows, each of which
 // is contiguous (Layout::vector). With more rows there are too few registers, and transposing the weights
-// (cpu/matmul/small_batch_x86.h) is faster.
+// (cpu/matmul/small_batch/integers.h) is faster.
 #pragma once
 
 #include <immintrin.h>
 
+#include "cpu/matmul/stream/floats.h"
 #include "cpu/matmul/stream/fp8_avx2.h"
 #include "cpu/matmul/stream/quarters_avx2.h"
 

@@ -2,6 +2,7 @@
 // unpacked once and multiplied by all activation rows, each of which is contiguous (Layout::vector).
 #pragma once
 
+#include "cpu/matmul/stream/floats.h"
 #include "cpu/matmul/stream/fp8_avx512.h"
 #include "cpu/matmul/stream/quarters_avx512.h"
 

@@ -1,5 +1,5 @@
 // Small-batch products on x86: 2 to small_batch_rows_of rows of integer activations, unless stream_avx2.h or
-// stream_avx512.h takes them.
+// stream_avx512.h takes them. Those of float32 activations are in floats.h.
 //
 // Sixteen weight rows are multiplied at a time. A step of kStep columns of their codes is transposed in registers, so
 // that the lanes of a vector are weight rows. The codes are then unpacked and multiplied by broadcast activations
@@ -8,18 +8,21 @@
 
 #include <immintrin.h>
 
+#include "cpu/matmul/small_batch/floats.h"
 #include "cpu/simd/dot_x86.h"
 #include "cpu/matmul/unpack_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kSmallBatchTile = 16;
 constexpr int kSmallBatchPanel = 4;  // activation rows of a panel; their sums fit in registers
 constexpr int kRowsPerPass = 8;      // activation rows per pass over a transposed step
 
 // See MatmulKernels::small_batch_rows. With AVX-512, tiles take eight rows at a time as well, and only the transpose of
 // affine 4-bit codes is cheaper than that of tiles.
-static int small_batch_rows_of(const Weights& w) {
+static int small_batch_rows_of(const Weights& w, Mode mode) {
+  if (!has_integers(mode)) {
+    return mode == Mode::f32 && w.format == Format::plain ? kFloatBatchRows : 0;
+  }
   if (kSaturates) {
     return 2 * kRowsPerPass;
   }
@@ -266,8 +269,8 @@ static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0,
 }
 
 // small_batch_rows for affine 4-bit codes, whole steps, a whole tile, and R0 + R1 rows in two panels. Blocks is the
-// number of blocks in a step. All sizes are constants, so that the inner loop has no branches. small_batch_avx2.h and
-// small_batch_avx512.h define it.
+// number of blocks in a step. All sizes are constants, so that the inner loop has no branches. avx2.h and
+// avx512.h define it.
 template <int R0, int R1, int Fit, int Blocks>
 static void small_batch_whole_tile(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y);
 
@@ -295,6 +298,9 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
 
 // Computes y[m-m0][j] = x[m] . W[n0+j] for rows [m0, m1) and j < 16. m0 is a multiple of kSmallBatchPanel.
 static void small_batch_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
+  if (x.layout.mode == Mode::f32) {
+    return float_batch_product(w, x, n0, m0, m1, y);
+  }
   bool wide = x.layout.mode == Mode::i16;
   const int rows = int(m1 - m0);
   if (w.bits == 4 && w.format == Format::affine && x.layout.block >= kStep / 2 && rows <= kRowsPerPass &&

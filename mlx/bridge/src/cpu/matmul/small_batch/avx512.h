@@ -1,8 +1,8 @@
-// small_batch_whole_tile for AVX-512; see small_batch_x86.h. The 16 lanes of a vector are the 16 weight rows, and
+// small_batch_whole_tile for AVX-512; see integers.h. The 16 lanes of a vector are the 16 weight rows, and
 // the float32 sums of all activation rows stay in registers from the first column to the last.
 #pragma once
 
-#include "cpu/matmul/small_batch_x86.h"
+#include "cpu/matmul/small_batch/integers.h"
 #include "cpu/simd/transpose_avx512.h"
 
 namespace ingot::cpu::INGOT_ISA {

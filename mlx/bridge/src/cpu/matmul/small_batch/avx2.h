@@ -1,7 +1,7 @@
-// small_batch_whole_tile for AVX2; see cpu/matmul/small_batch_x86.h.
+// small_batch_whole_tile for AVX2; see cpu/matmul/small_batch/integers.h.
 #pragma once
 
-#include "cpu/matmul/small_batch_x86.h"
+#include "cpu/matmul/small_batch/integers.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
