@@ -77,7 +77,10 @@ IG_INLINE void quantize_step(const float* x, const Layout& l, const float* inver
   }
 }
 
-// Interleaves count dwords of n rows: out is [count][n]. The rows are kStep / 2 dwords apart; dwords has kIntegerRows.
+constexpr int kPackedRows = 8;  // at most, of a panel
+
+// Interleaves count dwords of n rows: out is [count][n]. The rows are Apart dwords apart; there are kPackedRows.
+template <int Apart>
 IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out) {
   if (n == 1) {
     __builtin_memcpy(out, dwords, size_t(count) * sizeof(int32_t));
@@ -90,7 +93,7 @@ IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out)
       __m256i v[8];
 #pragma GCC unroll 8
       for (int r = 0; r < 8; r++) {  // rows past n are not stored
-        v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + r * (kStep / 2) + i));
+        v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + r * Apart + i));
       }
       transpose(v);
 #pragma GCC unroll 8
@@ -104,7 +107,7 @@ IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out)
   if (n != 4) {
     for (int i = 0; i < count; i++) {
       for (int r = 0; r < n; r++) {
-        out[i * n + r] = dwords[r * (kStep / 2) + i];
+        out[i * n + r] = dwords[r * Apart + i];
       }
     }
     return;
@@ -114,7 +117,7 @@ IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out)
     __m256i v[4];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; r++) {
-      v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + r * (kStep / 2) + i));
+      v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + r * Apart + i));
     }
     transpose_4x4(v);
     auto to = reinterpret_cast<__m256i*>(out + i * 4);
@@ -250,7 +253,7 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
   const int blocks = kStep / l.block;
   const int64_t stride = a.columns / l.block;
   for (int64_t k = 0; k < a.columns; k += kStep) {
-    alignas(32) int32_t dwords[kIntegerRows][kStep / 2];
+    alignas(32) int32_t dwords[kPackedRows][kStep / 2];
     for (int r = 0; r < n; r++) {
       alignas(64) float copy[kStep];
       const float* x = step_of(rows[r], type, k, columns, copy);
@@ -300,8 +303,24 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
       const bool pair = is_interleaved(step, a.columns / kStep);
       gather_nibbles(dwords[0], Kind == Integers::bytes, pair ? 16 : 8, out + (pair ? step % 2 * (8 - kCount) : 0));
     } else {
-      interleave(dwords[0], kCount, n, out);
+      interleave<kStep / 2>(dwords[0], kCount, n, out);
     }
+  }
+}
+
+// Packs float32 activations, or those that become float32.
+static void pack_interleaved_floats(const Activations& a, const void* const* rows, Type type, int64_t columns,
+                                    int64_t m, int n) {
+  for (int64_t k = 0; k < a.columns; k += kStep) {
+    alignas(64) float floats[kPackedRows][kStep];
+    for (int r = 0; r < n; r++) {
+      const float* x = step_of(rows[r], type, k, columns, floats[r]);
+      if (x != floats[r]) {
+        __builtin_memcpy(floats[r], x, sizeof(floats[r]));
+      }
+    }
+    interleave<kStep>(reinterpret_cast<const int32_t*>(floats), kStep, n,
+                      static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n));
   }
 }
 
@@ -319,20 +338,22 @@ static void pack_quarter_floats(const Activations& a, const void* row, Type type
 // Packs bfloat16 activations unchanged, two columns per dword.
 static void pack_bf16(const Activations& a, const void* const* rows, int64_t columns, int64_t m, int n) {
   for (int64_t k = 0; k < a.columns; k += kStep) {
-    alignas(32) int32_t dwords[kIntegerRows][kStep / 2];
+    alignas(32) int32_t dwords[kPackedRows][kStep / 2];
     const int64_t count = columns - k < kStep ? columns - k : kStep;
     for (int r = 0; r < n; r++) {
       __builtin_memcpy(dwords[r], static_cast<const bf16*>(rows[r]) + k, size_t(count) * sizeof(bf16));
       __builtin_memset(reinterpret_cast<bf16*>(dwords[r]) + count, 0, size_t(kStep - count) * sizeof(bf16));
     }
-    interleave(dwords[0], kStep / 2, n, static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n) / 2);
+    interleave<kStep / 2>(dwords[0], kStep / 2, n, static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n) / 2);
   }
 }
 
 static void pack(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   const Layout& l = a.layout;
   if (l.mode == Mode::f32) {
-    l.quarters ? pack_quarter_floats(a, rows[0], type, columns) : pack_floats(a, rows, type, columns, m, n);
+    l.quarters ? pack_quarter_floats(a, rows[0], type, columns)
+    : n > 1    ? pack_interleaved_floats(a, rows, type, columns, m, n)
+               : pack_floats(a, rows, type, columns, m, n);
   } else if (l.mode == Mode::bf16) {
     pack_bf16(a, rows, columns, m, n);
   } else if (l.mode == Mode::i8) {

@@ -5,6 +5,8 @@
 // in the L1 cache.
 #pragma once
 
+#include <immintrin.h>
+
 #include "cpu/matmul/kernels.h"
 
 namespace ingot::cpu::INGOT_ISA {
@@ -23,6 +25,20 @@ struct PlainRow {
   }
   F load_some(int64_t k, int n) const { return INGOT_ISA::load_some(at + k, n); }
 };
+
+// Returns the sums of the lanes of four vectors.
+IG_INLINE __m128 sum_each(F a, F b, F c, F d) {
+#if defined(__AVX512F__)
+  const F ab = _mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b);
+  const F cd = _mm512_unpacklo_ps(c, d) + _mm512_unpackhi_ps(c, d);
+  const __m512d p = _mm512_castps_pd(ab), q = _mm512_castps_pd(cd);
+  const F s = _mm512_castpd_ps(_mm512_unpacklo_pd(p, q)) + _mm512_castpd_ps(_mm512_unpackhi_pd(p, q));
+  const __m256 half = _mm512_castps512_ps256(s) + _mm512_extractf32x8_ps(s, 1);
+#else
+  const __m256 half = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+#endif
+  return _mm256_castps256_ps128(half) + _mm256_extractf128_ps(half, 1);
+}
 
 // Activation rows that stream_floats multiplies at a time: their sums with two weight rows stay in registers.
 constexpr int kStreamedFloats = kLanes == 16 ? 8 : 4;
@@ -63,7 +79,7 @@ static __attribute__((noinline)) void stream_floats(const Row* row, int64_t colu
       for (int n = 0; n < N; n++) {
         const Row& row = n ? second : first;
         for (int line = 0; line < Row::kBytes; line += 64) {
-          prefetch(ahead + n * apart_ahead + line);
+          _mm_prefetch(ahead + n * apart_ahead + line, _MM_HINT_NTA);
         }
         row.load(k, w[n][0], w[n][1]);
       }
@@ -93,12 +109,19 @@ static __attribute__((noinline)) void stream_floats(const Row* row, int64_t colu
       }
     }
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; r++) {
-#pragma GCC unroll 2
-    for (int n = 0; n < N; n++) {
-      const F s = kSums == 2 ? sum[n][r][0] + sum[n][r][kSums - 1] : sum[n][r][0];
-      y[r * width + n * gap] += INGOT_ISA::sum(s);
+  auto total = [&](int i) __attribute__((always_inline)) {
+    const int n = i % N, r = i / N < R ? i / N : R - 1;
+    return kSums == 2 ? sum[n][r][0] + sum[n][r][kSums - 1] : sum[n][r][0];
+  };
+#pragma GCC unroll 4
+  for (int i = 0; i < N * R; i += 4) {
+    alignas(16) float four[4];
+    _mm_store_ps(four, sum_each(total(i), total(i + 1), total(i + 2), total(i + 3)));
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+      if (i + j < N * R) {
+        y[(i + j) / N * width + (i + j) % N * gap] += four[j];
+      }
     }
   }
 }
@@ -110,8 +133,9 @@ static inline int64_t even_chunk(int64_t columns, int64_t most) {
   return (depths + chunks - 1) / chunks * kDepth;
 }
 
-// How many bytes ahead streams prefetch. Hardware prefetches whole rows, too, but not from one row's chunk to the next.
-constexpr int64_t kRowsAhead = 2048, kChunksAhead = 8192;
+// How many bytes ahead streams prefetch: in whole rows, and in chunks, where it is the same columns of a later row.
+constexpr int64_t kRowsAhead = 4096, kChunksAhead = 8192;
+
 // Bytes of a chunk's activations. Larger chunks read the weights in longer runs.
 constexpr int64_t kFloatChunkBytes = 32 << 10;
 
@@ -137,10 +161,9 @@ static void stream_float_rows(const Weights& w, const Activations& x, int64_t n0
   __builtin_memset(y, 0, size_t(x.rows * width) * sizeof(float));
   for (int64_t k0 = 0; k0 < w.columns; k0 += chunk) {
     const int64_t k1 = k0 + chunk < w.columns ? k0 + chunk : w.columns;
-    // the same columns of a later row
-    const int64_t far = chunk < w.columns ? kChunksAhead : kRowsAhead;
-    auto ahead = reinterpret_cast<const char*>(w.codes) + k0 * w.bits / 8 +
-                 (n0 + 1 + far / ((k1 - k0) * w.bits / 8 + 1)) * bytes;
+    const int64_t run = (k1 - k0) * w.bits / 8;
+    const int64_t far = chunk < w.columns ? (1 + kChunksAhead / (run + 1)) * bytes : kRowsAhead;
+    auto ahead = reinterpret_cast<const char*>(w.codes) + n0 * bytes + k0 * w.bits / 8 + far;
     for (int64_t n = 0; n < half; n++, ahead += bytes) {
       stream_float_chunk<Row, 2>(w, x, n0 + n, half, k0, k1, ahead, half * bytes, y + n, width);
     }
