@@ -263,6 +263,9 @@ void chunks(const Kind& k, int64_t columns, int64_t outputs) {
       check::fail(name + ": different bits with " + std::to_string(rows) + " rows");
     }
   }
+  if (guarding) {
+    check::note(all);
+  }
 }
 
 template <class Case>
