@@ -245,8 +245,8 @@ void across(const Kind& k, Type t, int64_t rows, int64_t inputs, int64_t columns
   }
 }
 
-// Checks that each row of float32 has the same bits with any number of other rows but none: a text that is read in
-// other chunks has the same results.
+// Checks that a row of float32 has the same bits in products of 2 to 19 rows: prefill in other chunks has the same
+// results.
 void chunks(const Kind& k, int64_t columns, int64_t outputs) {
   const int64_t most = 19;
   const auto name = shape(k, Type::f32, false, most, columns, outputs) + " in chunks";

@@ -138,10 +138,6 @@ static const float* step_of(const void* row, Type type, int64_t k, int64_t colum
 static void pack_floats(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   for (int64_t k = 0; k < a.columns; k += kStep) {
     float* out = static_cast<float*>(a.data) + packed_offset(a, m, k, n);
-    if (n == 1 && k + kStep <= columns) {
-      widen(type, static_cast<const uint8_t*>(rows[0]) + k * (type == Type::f32 ? 4 : 2), out, kStep);
-      continue;
-    }
     for (int r = 0; r < n; r++) {
       alignas(64) float copy[kStep];
       const float* x = step_of(rows[r], type, k, columns, copy);

@@ -69,6 +69,9 @@ constexpr int kDepth = 512;
 // Activation rows that reuse an unpacked tile before it is unpacked again (m_c in BLIS).
 constexpr int kRowBlock = 256;
 
+// The most activation rows of a panel, see Activations.
+constexpr int kMaxPanelRows = 8;
+
 // How activations are packed for a kernel.
 struct Layout {
   Mode mode = Mode::f32;

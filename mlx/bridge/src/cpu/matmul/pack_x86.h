@@ -77,9 +77,8 @@ IG_INLINE void quantize_step(const float* x, const Layout& l, const float* inver
   }
 }
 
-constexpr int kPackedRows = 8;  // at most, of a panel
-
-// Interleaves count dwords of n rows: out is [count][n]. The rows are Apart dwords apart; there are kPackedRows.
+// Interleaves count dwords of n rows: out is [count][n]. The rows are Apart dwords apart; dwords has room for
+// kMaxPanelRows.
 template <int Apart>
 IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out) {
   if (n == 1) {
@@ -253,7 +252,7 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
   const int blocks = kStep / l.block;
   const int64_t stride = a.columns / l.block;
   for (int64_t k = 0; k < a.columns; k += kStep) {
-    alignas(32) int32_t dwords[kPackedRows][kStep / 2];
+    alignas(32) int32_t dwords[kMaxPanelRows][kStep / 2];
     for (int r = 0; r < n; r++) {
       alignas(64) float copy[kStep];
       const float* x = step_of(rows[r], type, k, columns, copy);
@@ -308,11 +307,11 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
   }
 }
 
-// Packs float32 activations, or those that become float32.
-static void pack_interleaved_floats(const Activations& a, const void* const* rows, Type type, int64_t columns,
-                                    int64_t m, int n) {
+// pack_floats with shuffles in place of single elements.
+static void pack_floats_x86(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m,
+                            int n) {
   for (int64_t k = 0; k < a.columns; k += kStep) {
-    alignas(64) float floats[kPackedRows][kStep];
+    alignas(64) float floats[kMaxPanelRows][kStep];
     for (int r = 0; r < n; r++) {
       const float* x = step_of(rows[r], type, k, columns, floats[r]);
       if (x != floats[r]) {
@@ -338,7 +337,7 @@ static void pack_quarter_floats(const Activations& a, const void* row, Type type
 // Packs bfloat16 activations unchanged, two columns per dword.
 static void pack_bf16(const Activations& a, const void* const* rows, int64_t columns, int64_t m, int n) {
   for (int64_t k = 0; k < a.columns; k += kStep) {
-    alignas(32) int32_t dwords[kPackedRows][kStep / 2];
+    alignas(32) int32_t dwords[kMaxPanelRows][kStep / 2];
     const int64_t count = columns - k < kStep ? columns - k : kStep;
     for (int r = 0; r < n; r++) {
       __builtin_memcpy(dwords[r], static_cast<const bf16*>(rows[r]) + k, size_t(count) * sizeof(bf16));
@@ -351,9 +350,7 @@ static void pack_bf16(const Activations& a, const void* const* rows, int64_t col
 static void pack(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   const Layout& l = a.layout;
   if (l.mode == Mode::f32) {
-    l.quarters ? pack_quarter_floats(a, rows[0], type, columns)
-    : n > 1    ? pack_interleaved_floats(a, rows, type, columns, m, n)
-               : pack_floats(a, rows, type, columns, m, n);
+    l.quarters ? pack_quarter_floats(a, rows[0], type, columns) : pack_floats_x86(a, rows, type, columns, m, n);
   } else if (l.mode == Mode::bf16) {
     pack_bf16(a, rows, columns, m, n);
   } else if (l.mode == Mode::i8) {

@@ -17,8 +17,8 @@ constexpr int kData = 0, kScales = 1, kResult = 2, kAcross = 3;
 
 // Bytes of weights per piece. Large pieces read memory in long runs: the hardware prefetcher restarts at each piece, so
 // pieces of 64 KB lose 8 % of the bandwidth and pieces of 16 KB a third. Small pieces let all threads finish together.
-// Several activation rows take pieces of a larger least size, because their first weights are not prefetched. The
-// smallest size is for small matrices shared by many threads.
+// Products of several activation rows have a larger minimum, because the first weights of a piece are not prefetched.
+// The smallest size is for small matrices shared by many threads.
 constexpr int64_t kMaxPieceBytes = 8 << 20, kSmallestPieceBytes = 16 << 10;
 constexpr int64_t kMinRowPieceBytes = 64 << 10, kMinPieceBytes = 1 << 20;
 
@@ -31,7 +31,6 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast);
 inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
 
 // Returns the rows of a panel (see Activations); at most kMaxPanelRows.
-constexpr int kMaxPanelRows = 8;
 inline int rows_per_panel(const Layout& l) {
   const auto& k = matmul_kernels();
   if (l.vector) {

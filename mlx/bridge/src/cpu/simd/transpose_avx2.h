@@ -17,15 +17,20 @@ IG_INLINE void transpose_4x4(__m256i* v) {
   v[3] = _mm256_unpackhi_epi64(b, d);
 }
 
+// Transposes the 2 x 2 halves of vectors 0 and 4.
+IG_INLINE void transpose_halves(__m256i* v) {
+  const __m256i a = v[0], b = v[4];
+  v[0] = _mm256_permute2x128_si256(a, b, 0x20);
+  v[4] = _mm256_permute2x128_si256(a, b, 0x31);
+}
+
 // Transposes 8 x 8 dwords.
-IG_INLINE void transpose(__m256i* r) {
-  transpose_4x4(r);
-  transpose_4x4(r + 4);
+IG_INLINE void transpose(__m256i* v) {
+  transpose_4x4(v);
+  transpose_4x4(v + 4);
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
-    const __m256i a = r[i], b = r[i + 4];
-    r[i] = _mm256_permute2x128_si256(a, b, 0x20);
-    r[i + 4] = _mm256_permute2x128_si256(a, b, 0x31);
+    transpose_halves(v + i);
   }
 }
 

@@ -17,6 +17,16 @@ IG_INLINE void transpose_4x4(__m512i* v) {
   v[3] = _mm512_unpackhi_epi64(b, d);
 }
 
+// Transposes the 4 x 4 quarters of vectors 0, 4, 8 and 12.
+IG_INLINE void transpose_quarters(__m512i* v) {
+  const __m512i a = _mm512_shuffle_i32x4(v[0], v[4], 0x44), b = _mm512_shuffle_i32x4(v[0], v[4], 0xee);
+  const __m512i c = _mm512_shuffle_i32x4(v[8], v[12], 0x44), d = _mm512_shuffle_i32x4(v[8], v[12], 0xee);
+  v[0] = _mm512_shuffle_i32x4(a, c, 0x88);
+  v[4] = _mm512_shuffle_i32x4(a, c, 0xdd);
+  v[8] = _mm512_shuffle_i32x4(b, d, 0x88);
+  v[12] = _mm512_shuffle_i32x4(b, d, 0xdd);
+}
+
 // Transposes 16 x 16 dwords.
 IG_INLINE void transpose_16x16(__m512i* v) {
 #pragma GCC unroll 4
@@ -24,14 +34,8 @@ IG_INLINE void transpose_16x16(__m512i* v) {
     transpose_4x4(v + i);
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {  // the quarters
-    const __m512i a = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x44), b = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xee);
-    const __m512i c = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x44);
-    const __m512i d = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xee);
-    v[i] = _mm512_shuffle_i32x4(a, c, 0x88);
-    v[i + 4] = _mm512_shuffle_i32x4(a, c, 0xdd);
-    v[i + 8] = _mm512_shuffle_i32x4(b, d, 0x88);
-    v[i + 12] = _mm512_shuffle_i32x4(b, d, 0xdd);
+  for (int i = 0; i < 4; i++) {
+    transpose_quarters(v + i);
   }
 }
 

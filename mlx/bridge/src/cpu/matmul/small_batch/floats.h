@@ -56,16 +56,14 @@ IG_INLINE void load_transposed(const T* at, int64_t apart, Prefetches& prefetche
     }
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {  // the quarters
-    __m512i a = _mm512_shuffle_i32x4(t[i], t[i + 4], 0x44), b = _mm512_shuffle_i32x4(t[i], t[i + 4], 0xee);
-    __m512i c = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0x44);
-    __m512i d = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0xee);
-    prefetches.after(4, d);
-    v[i] = _mm512_castsi512_ps(_mm512_shuffle_i32x4(a, c, 0x88));
-    v[i + 4] = _mm512_castsi512_ps(_mm512_shuffle_i32x4(a, c, 0xdd));
-    v[i + 8] = _mm512_castsi512_ps(_mm512_shuffle_i32x4(b, d, 0x88));
-    v[i + 12] = _mm512_castsi512_ps(_mm512_shuffle_i32x4(b, d, 0xdd));
-    prefetches.after(4, v[i + 12]);
+  for (int i = 0; i < 4; i++) {
+    transpose_quarters(t + i);
+    prefetches.after(4, t[i]);
+    prefetches.after(4, t[i + 12]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) {
+    v[i] = _mm512_castsi512_ps(t[i]);
   }
 #else
   __m256i t[8];
@@ -81,9 +79,12 @@ IG_INLINE void load_transposed(const T* at, int64_t apart, Prefetches& prefetche
   prefetches.after(8, t[7]);
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
-    v[i] = _mm256_castsi256_ps(_mm256_permute2x128_si256(t[i], t[i + 4], 0x20));
-    v[i + 4] = _mm256_castsi256_ps(_mm256_permute2x128_si256(t[i], t[i + 4], 0x31));
-    prefetches.after(2, v[i + 4]);
+    transpose_halves(t + i);
+    prefetches.after(2, t[i + 4]);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) {
+    v[i] = _mm256_castsi256_ps(t[i]);
   }
 #endif
 }
@@ -107,7 +108,8 @@ static __attribute__((noinline)) void float_blocks(const T* w, int64_t apart, co
                                                    const char* ahead, float* y) {
   constexpr int kHalves = kSmallBatchTile / kLanes;
   constexpr int kBytes = kSmallBatchTile * kLanes * int(sizeof(T));  // of a block
-  constexpr int kInstructions = kHalves * kLanes * (1 + (kLanes == 16 ? 4 : 3) + R);
+  constexpr int kShuffles = kLanes == 16 ? 4 : 3;  // for each vector of a block
+  constexpr int kInstructions = kHalves * kLanes * (1 + kShuffles + R);
   F sum[kHalves][R];
 #pragma GCC unroll 2
   for (int h = 0; h < kHalves; h++) {
@@ -174,28 +176,18 @@ static void float_batch(const Weights& w, const Activations& x, int64_t n0, int6
   }
 }
 
-template <class T>
-static void float_batch_rows(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t rows,
-                             float* y) {
-  with_rows<kFloatBatchRows>(rows, [&]<int R>() { float_batch<T, R>(w, x, n0, m0, y); });
-}
-
-// See MatmulKernels::small_batch_product.
+// See MatmulKernels::small_batch_product. There are at most kFloatBatchRows rows, which are one panel.
 static void float_batch_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y) {
-  for (int64_t m = m0; m < m1; m += kFloatBatchRows, y += kFloatBatchRows * kSmallBatchTile) {
-    const int64_t rows = m1 - m < kFloatBatchRows ? m1 - m : kFloatBatchRows;
+  with_rows<kFloatBatchRows>(m1 - m0, [&]<int R>() {
     switch (w.type) {
       case Type::f32:
-        float_batch_rows<float>(w, x, n0, m, rows, y);
-        break;
+        return float_batch<float, R>(w, x, n0, m0, y);
       case Type::f16:
-        float_batch_rows<f16>(w, x, n0, m, rows, y);
-        break;
+        return float_batch<f16, R>(w, x, n0, m0, y);
       case Type::bf16:
-        float_batch_rows<bf16>(w, x, n0, m, rows, y);
-        break;
+        return float_batch<bf16, R>(w, x, n0, m0, y);
     }
-  }
+  });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -276,24 +276,10 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
 
 template <int Fit, int Blocks>
 static void small_batch_whole_tile(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int rows, float* y) {
-  switch (rows) {
-    case 1:
-      return small_batch_whole_tile<1, 0, Fit, Blocks>(w, x, n0, m0, y);
-    case 2:
-      return small_batch_whole_tile<2, 0, Fit, Blocks>(w, x, n0, m0, y);
-    case 3:
-      return small_batch_whole_tile<3, 0, Fit, Blocks>(w, x, n0, m0, y);
-    case 4:
-      return small_batch_whole_tile<4, 0, Fit, Blocks>(w, x, n0, m0, y);
-    case 5:
-      return small_batch_whole_tile<4, 1, Fit, Blocks>(w, x, n0, m0, y);
-    case 6:
-      return small_batch_whole_tile<4, 2, Fit, Blocks>(w, x, n0, m0, y);
-    case 7:
-      return small_batch_whole_tile<4, 3, Fit, Blocks>(w, x, n0, m0, y);
-    case 8:
-      return small_batch_whole_tile<4, 4, Fit, Blocks>(w, x, n0, m0, y);
-  }
+  with_rows<kRowsPerPass>(rows, [&]<int R>() {
+    constexpr int R0 = R < kSmallBatchPanel ? R : kSmallBatchPanel;
+    small_batch_whole_tile<R0, R - R0, Fit, Blocks>(w, x, n0, m0, y);
+  });
 }
 
 // Computes y[m-m0][j] = x[m] . W[n0+j] for rows [m0, m1) and j < 16. m0 is a multiple of kSmallBatchPanel.

@@ -50,7 +50,7 @@ template <class Row, int N, int R>
 static __attribute__((noinline)) void stream_floats(const Row* row, int64_t columns, const Activations& x, int64_t m,
                                                     int64_t k0, int64_t k1, const char* ahead, int64_t apart_ahead,
                                                     float* y, int64_t width, int64_t gap) {
-  constexpr int kSums = R > 2 ? 1 : 2;  // of each result: few of them would wait for FMA
+  constexpr int kSums = R > 2 ? 1 : 2;  // of each result: fewer would wait for the latency of FMA
   F sum[N][R][kSums];
 #pragma GCC unroll 2
   for (int n = 0; n < N; n++) {
