@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"unicode/utf8"
 )
 
 // TestCompiled: a compiled tokenizer has the ids, the tokens and the texts of its source, for each in the repository.
@@ -110,6 +111,11 @@ func TestCompiledDamage(t *testing.T) {
 		if tok, err := LoadCompiled(changed, nil); err == nil {
 			if _, err := tok.Encode("abab", false); err != nil && !errors.Is(err, ErrToken) {
 				t.Fatalf("byte %d: %v", i, err)
+			}
+			for id := range int32(tok.Size()) {
+				if token, _ := tok.Token(id); !utf8.ValidString(token) {
+					t.Fatalf("byte %d: token %d is %q", i, id, token)
+				}
 			}
 		}
 	}

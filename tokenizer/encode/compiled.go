@@ -3,6 +3,7 @@ package encode
 import (
 	"encoding/binary"
 	"errors"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -65,6 +66,7 @@ func Compiled(data []byte) (Model, error) {
 		perWord: on(4), compiled: true}
 	for _, s := range []*string{&m.unk, &m.prefix, &m.suffix} {
 		*s = string(array[byte](&r))
+		r.bad = r.bad || !utf8.ValidString(*s)
 	}
 	t.text, t.ends, t.slots = array[byte](&r), array[uint32](&r), array[int32](&r)
 	m.merges = mergeTable{slots: array[mergeSlot](&r), used: int(header[3]), shift: uint(header[4])}

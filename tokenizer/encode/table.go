@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -119,11 +120,14 @@ func (t *wordTable) id(token string) (int32, bool) {
 	return max(0, id), id >= 0
 }
 
-// valid reports whether all ids and offsets are in range and a search ends.
+// valid reports whether all ids and offsets are in range, all tokens are UTF-8, and a search ends.
 func (t *wordTable) valid() bool {
+	if !utf8.Valid(t.text) {
+		return false
+	}
 	last := uint32(0)
 	for _, end := range t.ends {
-		if end < last {
+		if end < last || int(end) > len(t.text) || int(end) < len(t.text) && !utf8.RuneStart(t.text[end]) {
 			return false
 		}
 		last = end
