@@ -5,11 +5,11 @@ A product is bound by memory (its bytes at the bandwidth of a plain read) or by 
 instructions that do them), whichever takes longer; `memory` and `multiply` are these times over the measured one, and `share` is the larger.
 Products of int16 that use Winograd's method need half of the multiplications, so their share may exceed 1. With few rows unpacking takes
 longer than multiplying: `cached` is the time of the same product with its weights in the cache, that is of all of its instructions, over the
-measured one. `slower` compares with the type of the same number of rows and the same mode of multiplication that has the best
+measured one. It is measured in turn with the product, because processors of a virtual machine may be halves of cores that others use, too. `slower` compares with the type of the same number of rows and the same mode of multiplication that has the best
 share. Writes bench/results/kernels.json.
 
-With one thread, times are those of the processor, so that a busy machine measures, too. With --cached the weights fit in
-the L2 cache: the times are then those of the instructions alone, and are printed as cycles for 64 products.
+With one thread, times are those of the processor, so that a busy machine measures, too. --cached prints the times with weights in the cache
+instead, as cycles for 64 products, and writes nothing.
 """
 
 import argparse
@@ -62,12 +62,11 @@ def main():
             rates = limits(compiler, folder, isa, args.threads)
             with machine.Others(os.getpid()) as others:
                 measured = measure(program, isa, args)
-                alone = cached_seconds(program, isa, args) if measured and not args.cached else {}
             if measured:
-                lines += [explain(line, rates, alone) for line in measured]
+                lines += [explain(line, rates) for line in measured]
                 print(f"{isa}: others used {100 * others.share:.0f}% of the processor", file=sys.stderr)
     if args.cached:
-        return cycles(lines)
+        return cycles(lines, args.threads)
     compare(lines)
     result = {"machine": machine.describe(), "threads": args.threads, "rounds": args.rounds, "lines": lines}
     os.makedirs(os.path.dirname(RESULT), exist_ok=True)
@@ -121,18 +120,16 @@ def limits(compiler, folder, isa, threads):
         return {}
 
 
-def measure(program, isa, args, cached=False):
-    """Returns the lines of a set, or none if the processor lacks it. With cached, one thread multiplies weights that are in the cache."""
+def measure(program, isa, args):
+    """Returns the lines of a set, or none if the processor lacks it."""
     lines = []
     for rows in args.rows.split(","):
         many = int(rows) >= 64 or isa == "portable"
         rounds = max(3, args.rounds // 8) if many else args.rounds
-        words = [program, str(1 if cached else args.threads), str(rounds), isa, rows, *filter(None, args.types.split(","))]
+        words = [program, str(args.threads), str(rounds), isa, rows, *filter(None, args.types.split(","))]
         if isa == "portable" and int(rows) > 8:
             continue  # minutes for each type
-        environment = os.environ | {"KERNELS_COLUMNS": str(args.columns)}
-        environment |= {"KERNELS_CACHED": "1"} if cached or args.cached else {}
-        done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(words, env=os.environ | {"KERNELS_COLUMNS": str(args.columns)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode == 3:
             print(done.stderr.strip(), file=sys.stderr)
             return lines
@@ -142,28 +139,18 @@ def measure(program, isa, args, cached=False):
     return lines
 
 
-def cached_seconds(program, isa, args):
-    """Seconds of a multiplication on all threads with weights in the cache, by type and rows."""
-    lines = measure(program, isa, args, cached=True)
-    return {(line["type"], line["rows"]): line["seconds"] / line["products"] / args.threads for line in lines}
-
-
-def explain(line, rates, alone):
+def explain(line, rates):
     """Adds the shares of the limits that were reached, and the one that binds."""
-    memory = line["bytes"] / line["read"]
     rate = rates.get(line["mode"], 0)
-    multiply = line["products"] / rate if rate else 0
-    line["limit"] = "multiply" if multiply > memory else "memory"
-    line["memory"], line["multiply"] = (round(limit / line["seconds"], 3) for limit in (memory, multiply))
+    line["multiply"] = round(line["products"] / rate / line["seconds"], 3) if rate else 0
+    line["limit"] = "multiply" if line["multiply"] > line["memory"] else "memory"
     line["share"] = max(line["memory"], line["multiply"])
-    each = alone.get((line["type"], line["rows"]))
-    line["cached"] = round(each * line["products"] / line["seconds"], 3) if each else None
     return line
 
 
-def cycles(lines):
+def cycles(lines, threads):
     for line in lines:
-        count = line["seconds"] * line["clock"] / line["products"] * line["rows"] * 64
+        count = line["cached_seconds"] * threads * line["clock"] / line["products"] * line["rows"] * 64
         print(f"{line['isa'] + ' ' + line['type']:28}{line['rows']:4} rows {count:8.2f} cycles for 64 weights")
 
 
@@ -187,7 +174,7 @@ def table(lines):
         print(f"{isa + ' ' + kind:28}", *(f"{t:>12}" for t in texts))
     late = [line for line in lines if line["share"] < 1 / 1.15]
     print(f"{len(lines) - len(late)} of {len(lines)} products take at most 1.15 times what their limit explains")
-    bound = sum((line["cached"] or 0) >= 1 / 1.15 for line in late)
+    bound = sum(line["cached"] >= 1 / 1.15 for line in late)
     print(f"{bound} of the other {len(late)} take at most 1.15 times as long as with their weights in the cache")
 
 

@@ -2,9 +2,10 @@
 //
 //   kernels THREADS ROUNDS ISA ROWS[,ROWS...] [TYPE...]
 //
-// Prints a line of JSON for each type and number of rows, with the best time of ROUNDS rounds. The weights lie in so
-// many matrices that no cache holds them. In each round, all types and a plain read of memory take turns, because the
-// bandwidth of a virtual machine varies.
+// Prints a line of JSON for each type and number of rows, with the best and the median time of ROUNDS rounds. The
+// weights lie in so many matrices that no cache holds them. The bandwidth of a virtual machine varies, and so does the
+// speed of its processors, which may be halves of shared cores. Therefore each pass has its own plain read of memory
+// before it, and after it the same instructions with weights in the cache; both are compared with this pass alone.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -47,10 +48,10 @@ using namespace ingot::cpu;
 namespace {
 
 const int64_t kColumns = std::getenv("KERNELS_COLUMNS") ? std::atoll(std::getenv("KERNELS_COLUMNS")) : 2048;
-const bool kCached = std::getenv("KERNELS_CACHED") != nullptr;  // the weights fit in the L2 cache
-const int64_t kOutputs = kCached ? 256 : 4096;
-const size_t kBytes = size_t(kCached ? 4 : 192) << 20;  // of weights; several times the largest cache
-const double kPass = kCached ? 0 : 0.003;                // seconds of a timed pass, roughly
+const int64_t kOutputs = 4096;
+const size_t kBytes = size_t(192) << 20;   // of weights; several times the largest cache
+const size_t kCached = size_t(256) << 10;  // of weights that the L2 cache holds
+const double kPass = 0.003;                // seconds of a timed pass, roughly
 
 struct Kind {
   std::string name;
@@ -129,9 +130,13 @@ uint8_t* pool() {
   return data;
 }
 
+Weights shape(const Kind& k, int64_t outputs) {
+  return {.rows = outputs, .columns = kColumns, .format = k.format, .bits = k.bits, .group = k.group,
+          .scale_type = k.scale, .type = k.type};
+}
+
 size_t weight_bytes(const Kind& k) {
-  const Weights w{.rows = kOutputs, .columns = kColumns, .format = k.format, .bits = k.bits, .group = k.group,
-                  .scale_type = k.scale, .type = k.type};
+  const Weights w = shape(k, kOutputs);
   const size_t scales = k.format == Format::plain ? 0 : size_t(w.rows * w.groups() * w.scale_bytes());
   return size_t(w.rows * w.row_bytes()) + scales * (k.biases() ? 2 : 1);
 }
@@ -139,13 +144,12 @@ size_t weight_bytes(const Kind& k) {
 size_t aligned(size_t n) { return (n + 4095) / 4096 * 4096; }
 
 // The i-th matrix of a type; they overlap nowhere until the pool is used up.
-Weights matrix(const Kind& k, size_t i) {
-  Weights w{.rows = kOutputs, .columns = kColumns, .format = k.format, .bits = k.bits, .group = k.group,
-            .scale_type = k.scale, .type = k.type};
+Weights matrix(const Kind& k, size_t i, int64_t outputs = kOutputs) {
+  Weights w = shape(k, outputs);
   const size_t codes = size_t(w.rows * w.row_bytes()),
                scales = k.format == Format::plain ? 0 : size_t(w.rows * w.groups() * w.scale_bytes());
   const size_t one = aligned(codes) + (k.biases() ? 2 : 1) * aligned(scales);
-  const uint8_t* at = pool() + one * (kCached ? 0 : i % (kBytes / one));
+  const uint8_t* at = pool() + one * (i % (kBytes / one));
   w.codes = at;
   w.scales = at + aligned(codes);
   w.biases = k.biases() ? at + aligned(codes) + aligned(scales) : nullptr;
@@ -175,22 +179,30 @@ double clock_rate() {
   return 2 * 100000 / best;
 }
 
-// Reads memory once with all threads, and returns the seconds per byte.
+// Reads the next part of the pool with all threads, and returns the seconds per byte.
 double read_memory() {
   static volatile uint64_t sink;
+  static int64_t part = 0;
+  constexpr int64_t kParts = 4, kMegabytes = int64_t(kBytes >> 20) / kParts;
+  const uint8_t* from = pool() + ((part++ % kParts * kMegabytes) << 20);
   const double begun = now();
-  parallel(int64_t(kBytes >> 20), 4, [](int64_t first, int64_t last) {
+  parallel(kMegabytes, 4, [from](int64_t first, int64_t last) {
     typedef uint64_t Words __attribute__((vector_size(16)));
     Words a{}, b{}, c{}, d{};
-    auto at = reinterpret_cast<const Words*>(pool() + (first << 20));
-    for (auto end = reinterpret_cast<const Words*>(pool() + (last << 20)); at < end; at += 4) {
+    auto at = reinterpret_cast<const Words*>(from + (first << 20));
+    for (auto end = reinterpret_cast<const Words*>(from + (last << 20)); at < end; at += 4) {
       __builtin_prefetch(at + 128);  // as far ahead as the kernels do
       a += at[0], b += at[1], c += at[2], d += at[3];
     }
     a += b + c + d;
     sink = a[0];
   });
-  return (now() - begun) / double(kBytes);
+  return (now() - begun) / double(kMegabytes << 20);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 struct Case {
@@ -199,16 +211,56 @@ struct Case {
   std::vector<uint8_t> x, y;
   size_t next = 0;  // matrix
   int count = 1;    // products of a pass
-  std::vector<double> times;
-  double read = 1;  // the best of as many plain reads, each shortly before a pass: seconds per byte
+  // One each for each round: seconds, those of a plain read of the weights, and those with weights in the cache.
+  std::vector<double> times, reads, cached;
 
-  void pass(bool fast) {
+  void round(bool fast) {
+    reads.push_back(read_memory() * double(weight_bytes(kind)));
+    times.push_back(pass(fast));
+    cached.push_back(cached_pass(fast));
+  }
+
+  // Returns the median share of `limits` in the times.
+  double share(const std::vector<double>& limits) const {
+    std::vector<double> shares;
+    for (size_t i = 0; i < times.size(); i++) {
+      shares.push_back(limits[i] / times[i]);
+    }
+    return median(shares);
+  }
+
+  double pass(bool fast) {
     const double begun = now();
     for (int i = 0; i < count; i++) {
       Product p{.weights = matrix(kind, next++), .y = y.data(), .type = kind.x};
       multiply(x.data(), kind.x, rows, kColumns, &p, 1, fast);
     }
-    times.push_back((now() - begun) / count);
+    return (now() - begun) / count;
+  }
+
+  // Does what pass does with weights in the cache: each thread packs the activations and multiplies its share of the
+  // outputs, of a matrix that it reads again and again.
+  double cached_pass(bool fast) {
+    const int64_t threads = Team::instance().size(), row = weight_bytes(kind) / kOutputs;
+    const int64_t outputs = std::clamp(int64_t(kCached) / row / 64 * 64, int64_t(64), kOutputs / threads);
+    const int64_t copies = std::max<int64_t>(1, kOutputs / threads / outputs);
+    std::vector<double> seconds(threads);
+    const auto many = std::max<int64_t>(1, std::min<int64_t>(count, 4));
+    parallel(threads, 1, [&](int64_t t, int64_t) {
+      std::vector<uint8_t> result(size_t(rows * outputs) * size_of(kind.x));
+      std::vector<Product> products(copies, {.weights = matrix(kind, t, outputs), .y = result.data(), .type = kind.x});
+      multiply(x.data(), kind.x, rows, kColumns, products.data(), 1, fast);  // reads the weights into the cache
+      const double begun = now();
+      for (int64_t i = 0; i < many; i++) {
+        multiply(x.data(), kind.x, rows, kColumns, products.data(), int(copies), fast);
+      }
+      seconds[t] = (now() - begun) / double(many);
+    });
+    double rate = 0;  // outputs per second of all threads
+    for (double s : seconds) {
+      rate += double(copies * outputs) / s;
+    }
+    return double(kOutputs) / rate;
   }
 };
 
@@ -252,31 +304,25 @@ int main(int argc, char** argv) {
         c.x[i] = uint8_t(0x38 + i * 7 % 5);
       }
       c.y.resize(size_t(rows * kOutputs) * size_of(k.x));
-      c.pass(fast);
-      c.count = int(std::clamp(std::ceil(kPass / c.times[0]), 1.0, 200.0));
-      c.times.clear();
+      c.count = int(std::clamp(std::ceil(kPass / c.pass(fast)), 1.0, 200.0));
       cases.push_back(std::move(c));
     }
-    const double clock = kCached ? clock_rate() : 0;
-    double read = 1;
+    const double clock = clock_rate();
     for (int i = 0; i < rounds; i++) {
-      for (size_t j = 0; j < cases.size(); j++) {
-        if (j % 8 == 0 && !kCached) {
-          read = read_memory();
-        }
-        Case& c = cases[i % 2 ? cases.size() - 1 - j : j];
-        c.pass(fast);
-        c.read = std::min(c.read, read);
+      for (Case& c : cases) {
+        c.round(fast);
       }
     }
-    for (Case& c : cases) {
+    for (const Case& c : cases) {
       const Weights w = matrix(c.kind, 0);
-      std::sort(c.times.begin(), c.times.end());
       std::printf("{\"isa\": \"%s\", \"type\": \"%s\", \"rows\": %d, \"mode\": \"%s\", \"seconds\": %.3e, "
-                  "\"median\": %.3e, \"bytes\": %zu, \"products\": %lld, \"read\": %.4g, \"clock\": %.4g}\n",
+                  "\"median\": %.3e, \"cached_seconds\": %.3e, \"bytes\": %zu, \"products\": %lld, \"read\": %.4g, "
+                  "\"clock\": %.4g, \"memory\": %.3f, \"cached\": %.3f}\n",
                   ingot::cpu::name_of(isa()), c.kind.name.c_str(), int(rows),
-                  name_of(layout_for(w, c.kind.x, rows, fast).mode), c.times[0], c.times[c.times.size() / 2],
-                  weight_bytes(c.kind), (long long)(kColumns * kOutputs * rows), 1 / c.read, clock);
+                  name_of(layout_for(w, c.kind.x, rows, fast).mode), *std::min_element(c.times.begin(), c.times.end()),
+                  median(c.times), *std::min_element(c.cached.begin(), c.cached.end()), weight_bytes(c.kind),
+                  (long long)(kColumns * kOutputs * rows), double(weight_bytes(c.kind)) / median(c.reads), clock,
+                  c.share(c.reads), c.share(c.cached));
       std::fflush(stdout);
     }
   }
