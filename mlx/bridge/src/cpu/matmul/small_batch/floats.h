@@ -15,7 +15,7 @@
 namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kSmallBatchTile = 16;                    // weight rows
-constexpr int kFloatBatchRows = kLanes == 16 ? 8 : 4;  // activation rows, whose sums stay in registers
+constexpr int kFloatBatchRows = 8;                     // activation rows, whose sums stay in registers
 
 // Prefetches a block spread evenly over the instructions that multiply another one: bursts of requests take longer. The
 // compiler would group the requests, so each is tied to a value that is being computed. Instructions is how many there
@@ -100,14 +100,18 @@ IG_INLINE void add_product(F& sum, F v, const float* x) {
 #endif
 }
 
-// Micro-kernel: y[r][j] += sum over k of x[k][r] * w[j][k] for r < R, j < 16 and a number of blocks of kLanes columns.
-// Weight rows are `apart` elements apart. Meanwhile the next tile, which begins at ahead, is prefetched in address
-// order, see prefetch_part.
+// Weight rows that float_blocks multiplies at a time, so that the sums of R activation rows stay in registers.
+template <int R>
+constexpr int kFloatBatchWeights = kLanes == 8 && R > 4 ? 8 : kSmallBatchTile;
+
+// Micro-kernel: y[r][j] += sum over k of x[k][r] * w[j][k] for r < R, j < kFloatBatchWeights and a number of blocks of
+// kLanes columns. Weight rows are `apart` elements apart. Meanwhile as many bytes from ahead on are prefetched in
+// address order.
 template <class T, int R>
 static __attribute__((noinline)) void float_blocks(const T* w, int64_t apart, const float* x, int64_t blocks,
                                                    const char* ahead, float* y) {
-  constexpr int kHalves = kSmallBatchTile / kLanes;
-  constexpr int kBytes = kSmallBatchTile * kLanes * int(sizeof(T));  // of a block
+  constexpr int kHalves = kFloatBatchWeights<R> / kLanes;
+  constexpr int kBytes = kFloatBatchWeights<R> * kLanes * int(sizeof(T));  // of a block
   constexpr int kShuffles = kLanes == 16 ? 4 : 3;  // for each vector of a block
   constexpr int kInstructions = kHalves * kLanes * (1 + kShuffles + R);
   F sum[kHalves][R];
@@ -167,11 +171,16 @@ static void float_batch(const Weights& w, const Activations& x, int64_t n0, int6
     const int64_t end = k0 + kDepth < w.columns ? k0 + kDepth : w.columns;
     const float* v = static_cast<const float*>(x.data) + packed_offset(x, m0, k0, R);
     const int64_t blocks = n0 + kSmallBatchTile <= w.rows ? (end - k0) / kLanes : 0;
-    float_blocks<T, R>(at + k0, w.columns, v, blocks, ahead + k0 * kSmallBatchTile * int64_t(sizeof(T)), y);
+    auto multiply = [&](const T* w, int64_t apart, const float* x, int64_t blocks, const char* ahead) {
+      for (int j = 0; j < kSmallBatchTile; j += kFloatBatchWeights<R>) {
+        float_blocks<T, R>(w + j * apart, apart, x, blocks, ahead + blocks * kLanes * j * int64_t(sizeof(T)), y + j);
+      }
+    };
+    multiply(at + k0, w.columns, v, blocks, ahead + k0 * kSmallBatchTile * int64_t(sizeof(T)));
     for (int64_t k = k0 + blocks * kLanes; k < end; k += kLanes) {
       alignas(64) T copy[kSmallBatchTile * kLanes];
       copy_float_block(w, n0, k, copy);
-      float_blocks<T, R>(copy, kLanes, v + (k - k0) * R, 1, reinterpret_cast<const char*>(copy), y);
+      multiply(copy, kLanes, v + (k - k0) * R, 1, reinterpret_cast<const char*>(copy));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Row and streaming products of codes of 2, 3, 5 and 6 bits with AVX2. All other products are in cpu/matmul/avx2.cc, a
+// Row and streaming products with AVX2 of codes that are not of 4 bits. All other products are in cpu/matmul/avx2.cc, a
 // unit of its own, so that both compile at a time.
 #define INGOT_ISA avx2
 #include "cpu/simd/simd.h"
@@ -15,6 +15,8 @@ void pair_product_avx2(const Weights& w, const Activations& x, int64_t n0, int64
       return avx2::pair_product<3>(w, x, n0, n1, y);
     case 5:
       return avx2::pair_product<5>(w, x, n0, n1, y);
+    case 8:
+      return avx2::pair_product<8>(w, x, n0, n1, y);
     default:
       return avx2::pair_product<6>(w, x, n0, n1, y);
   }

@@ -1,4 +1,4 @@
-// Streaming products with AVX2 of codes of 2, 3, 5 and 6 bits, for a few activation rows; see vector_x86.h.
+// Streaming products with AVX2 of codes of 2, 3, 5, 6 and 8 bits, for a few activation rows; see vector_x86.h.
 #pragma once
 
 #include "cpu/matmul/stream/floats.h"
@@ -92,7 +92,7 @@ struct StreamRange {
 template <int Bits, int Blocks, int S, int R>
 static void stream_codes(const Weights& w, const Activations& x, const StreamRange& range) {
   constexpr int kVectors = 4, kStepBytes = kStep / 8 * Bits, kAtOnce = 2;  // unrolled steps
-  const Pairs<Bits> unpacker;
+  const Unpacker<Bits> unpacker;
   const UnitScales weight_scales(w);
   constexpr int block = kStep / Blocks;  // columns
   const int64_t bytes = w.row_bytes(), x_blocks = x.columns / block, k1 = range.k1, columns = kUnit * block;
@@ -156,8 +156,7 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
           unpacker.unpack(raw, q);
 #pragma GCC unroll 4
           for (int r = 0; r < R; r++) {
-            unpacker.template add<Blocks>(q, v + u * kVectors + r * apart, by + (s * R + r) * kUnit + u * Blocks,
-                                          sum[s][r]);
+            add_products<Blocks>(q, v + u * kVectors + r * apart, by + (s * R + r) * kUnit + u * Blocks, sum[s][r]);
           }
         }
       };
@@ -233,7 +232,7 @@ static void pair_rows(const Weights& w, const Activations& x, int64_t n0, int64_
 
 template <int Bits>
 static void pair_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  if constexpr (Bits > 2) {  // for which cpu/matmul/stream/quarters_avx2.h has a row product
+  if constexpr (Bits > 2 && Bits < 8) {  // for which cpu/matmul/stream/quarters_avx2.h has a row product
     if (x.rows == 1) {
       return with_scales(w, [&]<ScaleType T, int Group>() { pair_row<Bits, T, Group>(w, x, n0, n1, y); });
     }

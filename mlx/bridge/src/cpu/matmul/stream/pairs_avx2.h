@@ -1,10 +1,25 @@
-// Unpacking of codes of 2, 3, 5 and 6 bits with AVX2 for products that stream them; see pair_row_avx2.h and
+// Unpacking of codes of 2, 3, 5, 6 and 8 bits with AVX2 for products that stream them; see pair_row_avx2.h and
 // pair_stream_avx2.h.
 #pragma once
+
+#include <type_traits>
 
 #include "cpu/matmul/stream/vector_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
+
+// Adds the products of a step's unpacked codes and an activation row, times the scales of its blocks.
+template <int Blocks>
+IG_INLINE void add_products(const __m256i* q, const __m256i* x, const float* scales, __m256& sum) {
+  __m256i t[2] = {_mm256_madd_epi16(q[0], load_bytes(x)), _mm256_madd_epi16(q[2], load_bytes(x + 2))};
+  t[0] = add16(t[0], q[1], load_bytes(x + 1));
+  t[1] = add16(t[1], q[3], load_bytes(x + 3));
+  t[0] = Blocks == 1 ? _mm256_add_epi32(t[0], t[1]) : t[0];
+#pragma GCC unroll 2
+  for (int b = 0; b < Blocks; b++) {
+    sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t[b]), _mm256_broadcast_ss(scales + b), sum);
+  }
+}
 
 // Unpacks a step of 2-, 3-, 5- or 6-bit codes to four vectors of int16, each of 16 columns in either half: vectors 0
 // and 1 have the columns of the first 32, vectors 2 and 3 of the others. A shuffle moves the bytes that contain two
@@ -61,23 +76,32 @@ struct Pairs {
     q[2] = _mm256_and_si256(v1, mask);
     q[3] = _mm256_and_si256(_mm256_srli_epi16(v1, Bits), mask);
   }
-  // Adds the products of a step and an activation row, times the scales of its blocks.
-  template <int Blocks>
-  static inline __attribute__((always_inline)) void add(const __m256i* q, const __m256i* x, const float* scales,
-                                                        __m256& sum) {
-    __m256i t[2] = {_mm256_madd_epi16(q[0], load_bytes(x)), _mm256_madd_epi16(q[2], load_bytes(x + 2))};
-    t[0] = add16(t[0], q[1], load_bytes(x + 1));
-    t[1] = add16(t[1], q[3], load_bytes(x + 3));
-    t[0] = Blocks == 1 ? _mm256_add_epi32(t[0], t[1]) : t[0];
-#pragma GCC unroll 2
-    for (int b = 0; b < Blocks; b++) {
-      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t[b]), _mm256_broadcast_ss(scales + b), sum);
-    }
-  }
   inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) const {
     return _mm256_fmadd_ps(sum, factor, added);
   }
 };
+
+// Unpacks a step of 8-bit codes as Pairs does: of each 32 columns the even ones, then the odd ones.
+struct Bytes {
+  static constexpr int kBefore = 0, kReach = kStep;
+
+  static inline __attribute__((always_inline)) void load(const uint8_t* p, __m256i* raw) {
+    raw[0] = load_bytes(p);
+    raw[1] = load_bytes(p + 32);
+  }
+  static inline __attribute__((always_inline)) void unpack(const __m256i* raw, __m256i* q) {
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+      q[2 * i] = _mm256_and_si256(raw[i], _mm256_set1_epi16(255));
+      q[2 * i + 1] = _mm256_srli_epi16(raw[i], 8);
+    }
+  }
+  static inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) { return sum + added; }
+};
+
+// The unpacker of codes of a width.
+template <int Bits>
+using Unpacker = std::conditional_t<Bits == 8, Bytes, Pairs<Bits>>;
 
 // Returns the packed activations of row m from column k on.
 IG_INLINE const __m256i* pair_activations(const Activations& x, int64_t m, int64_t k) {

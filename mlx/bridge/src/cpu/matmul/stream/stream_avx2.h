@@ -13,8 +13,8 @@
 namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kStreamRows = 3;             // activation rows of 4-bit codes; with more, small-batch products are faster
-constexpr int kPairStreamRows = 4;         // of 2-, 3-, 5- and 6-bit codes; see pair_stream_avx2.h
-constexpr int kFloatStreamRows = 8;        // of weights that are multiplied in float32; with more, tiles are faster
+constexpr int kPairStreamRows = 4;         // of 2-, 3-, 5-, 6- and 8-bit codes; see pair_stream_avx2.h
+constexpr int kFloatStreamRows = 4;        // of weights that are multiplied in float32; with more, tiles are faster
 
 // Loads the scales and biases of eight groups of a weight row from index at on, as float32.
 IG_INLINE void load_8_groups(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
@@ -125,7 +125,7 @@ static int stream_rows_of(const Weights& w, Mode mode) {
     return kFloatStreamRows;
   }
   if (w.format == Format::affine && w.bits != 4) {
-    return mode == Mode::i16 && w.bits < 8 ? kPairStreamRows : 1;
+    return mode == Mode::i16 ? kPairStreamRows : 1;
   }
   // affine 4-bit codes in groups of kStep, columns a multiple of kDepth
   return w.format == Format::affine && w.group == kStep && w.columns % kDepth == 0 ? kStreamRows : 1;
