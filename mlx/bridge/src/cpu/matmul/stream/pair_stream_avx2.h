@@ -7,22 +7,23 @@
 namespace ingot::cpu::INGOT_ISA {
 
 // Reads the scales and biases of weight rows, eight blocks of columns at a time.
+template <ScaleType T>
 struct UnitScales {
+  static constexpr int kSize = size_of(T);
+
   const uint8_t *scales, *biases;
   float factor;             // of a scale that is its bias, if there are no biases
-  ScaleType type;
-  int size;                 // bytes of a scale
   int shift;                // blocks of a group, log 2
   int64_t row_bytes, last;  // of the scales; where the last vector begins that does not reach past the matrix
 
   explicit UnitScales(const Weights& w)
       : scales(static_cast<const uint8_t*>(w.scales)), biases(static_cast<const uint8_t*>(w.biases)),
-        factor(float(-w.zero)), type(w.scale_type), size(w.scale_bytes()), shift(w.group > kStep),
-        row_bytes(w.groups() * size), last(w.rows * row_bytes - kUnit * size) {}
+        factor(float(-w.zero)), shift(w.group > kStep),
+        row_bytes(w.groups() * kSize), last(w.rows * row_bytes - kUnit * kSize) {}
 
   // Loads those of n blocks from block b on, at most eight; other lanes are zero.
   inline __attribute__((always_inline)) void read(int64_t row, int64_t b, int64_t n, __m256& s, __m256& o) const {
-    const int64_t at = row * row_bytes + (b >> shift) * size;
+    const int64_t at = row * row_bytes + (b >> shift) * kSize;
     const uint8_t* from[2] = {scales + at, (biases ? biases : scales) + at};
     prefetch(from[0] + kScalesAhead);
     prefetch(from[1] + kScalesAhead);
@@ -31,25 +32,13 @@ struct UnitScales {
 #pragma GCC unroll 1
       for (int i = 0; i < 2; i++) {
         __builtin_memset(copy[i], 0, sizeof copy[i]);
-        __builtin_memcpy(copy[i], from[i], size_t((n >> shift) * size));
+        __builtin_memcpy(copy[i], from[i], size_t((n >> shift) * kSize));
         from[i] = copy[i];
       }
     }
-    auto load_both = [&]<ScaleType T>() __attribute__((always_inline)) {
-      s = load_scales<T>(from[0], 0);
-      o = load_scales<T>(from[1], 0);
-      o = biases ? o : _mm256_mul_ps(o, _mm256_set1_ps(factor));
-    };
-    switch (type) {
-      case ScaleType::f16:
-        load_both.template operator()<ScaleType::f16>();
-        break;
-      case ScaleType::bf16:
-        load_both.template operator()<ScaleType::bf16>();
-        break;
-      default:
-        load_both.template operator()<ScaleType::f32>();
-    }
+    s = load_scales<T>(from[0], 0);
+    o = load_scales<T>(from[1], 0);
+    o = biases ? o : _mm256_mul_ps(o, _mm256_set1_ps(factor));
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     if (shift) {
       s = _mm256_permutevar8x32_ps(s, _mm256_srli_epi32(lane, 1));
@@ -89,11 +78,11 @@ struct StreamRange {
 //
 // A step has one block of 64 columns or two of 32. The loop is the same at the ends of rows: loops for these, and whole
 // units unrolled, took a minute to compile.
-template <int Bits, int Blocks, int S, int R>
+template <int Bits, int Blocks, ScaleType T, int S, int R>
 static void stream_codes(const Weights& w, const Activations& x, const StreamRange& range) {
   constexpr int kVectors = 4, kStepBytes = kStep / 8 * Bits, kAtOnce = 2;  // unrolled steps
   const Unpacker<Bits> unpacker;
-  const UnitScales weight_scales(w);
+  const UnitScales<T> weight_scales(w);
   constexpr int block = kStep / Blocks;  // columns
   const int64_t bytes = w.row_bytes(), x_blocks = x.columns / block, k1 = range.k1, columns = kUnit * block;
   const uint8_t *begin = w.codes + unpacker.kBefore, *end = w.codes + w.rows * bytes - unpacker.kReach;
@@ -194,7 +183,7 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
 }
 
 // Computes y[m][n-n0] = x[m] . W[n] for all activation rows and weight rows [n0, n1).
-template <int Bits, int Blocks>
+template <int Bits, int Blocks, ScaleType T>
 static void pair_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   const int64_t width = n1 - n0, bytes = w.row_bytes();
   StreamRange all = {.n0 = n0, .rows = width, .m = 0, .k0 = 0, .k1 = w.columns, .prefetch = kPrefetchDistance, .y = y,
@@ -211,7 +200,7 @@ static void pair_rows(const Weights& w, const Activations& x, int64_t n0, int64_
     if (rest) {
       all.m = panels;
       all.y = y + panels * width + n - n0;
-      stream_codes<Bits, Blocks, 2, 2>(w, x, all);
+      stream_codes<Bits, Blocks, T, 2, 2>(w, x, all);
     }
     for (int64_t m = 0; m < panels; m++) {
       __builtin_memset(y + m * width + n - n0, 0, size_t(all.rows) * sizeof(float));
@@ -223,8 +212,8 @@ static void pair_rows(const Weights& w, const Activations& x, int64_t n0, int64_
       part.prefetch = (1 + kPrefetchDistance / ((part.k1 - part.k0) / 8 * w.bits + 1)) * bytes;
       for (part.m = 0; part.m < panels; part.m += 4) {
         part.y = y + part.m * width + n - n0;
-        panels - part.m == 3 ? stream_codes<Bits, Blocks, 1, 3>(w, x, part)
-                             : stream_codes<Bits, Blocks, 1, 4>(w, x, part);
+        panels - part.m == 3 ? stream_codes<Bits, Blocks, T, 1, 3>(w, x, part)
+                             : stream_codes<Bits, Blocks, T, 1, 4>(w, x, part);
       }
     }
   }
@@ -237,7 +226,17 @@ static void pair_product(const Weights& w, const Activations& x, int64_t n0, int
       return with_scales(w, [&]<ScaleType T, int Group>() { pair_row<Bits, T, Group>(w, x, n0, n1, y); });
     }
   }
-  x.layout.block < kStep ? pair_rows<Bits, 2>(w, x, n0, n1, y) : pair_rows<Bits, 1>(w, x, n0, n1, y);
+  auto rows = [&]<ScaleType T>() {
+    x.layout.block < kStep ? pair_rows<Bits, 2, T>(w, x, n0, n1, y) : pair_rows<Bits, 1, T>(w, x, n0, n1, y);
+  };
+  switch (w.scale_type) {
+    case ScaleType::f16:
+      return rows.template operator()<ScaleType::f16>();
+    case ScaleType::bf16:
+      return rows.template operator()<ScaleType::bf16>();
+    default:
+      return rows.template operator()<ScaleType::f32>();
+  }
 }
 
 }  // namespace ingot::cpu::INGOT_ISA
