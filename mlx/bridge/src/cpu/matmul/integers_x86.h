@@ -172,12 +172,11 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
 
 // See MatmulKernels::row_product. The unit's header has stream_product, for 2 or more rows of integers.
 static void row_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  // One row streams with AVX2, where it takes 0.7 of the time; with AVX-512 nobody has measured it.
-  if (w.format == Format::plain && (x.rows > 1 || kSaturates)) {
-    return plain_stream(w, x, n0, n1, y);
-  }
   if (x.rows == 1) {
     return row_product_of_one(w, x, n0, n1, y);
+  }
+  if (w.format == Format::plain) {
+    return plain_stream(w, x, n0, n1, y);
   }
   if (w.format == Format::fp8) {
     return stream_float_rows<FP8Row>(w, x, n0, n1, y);

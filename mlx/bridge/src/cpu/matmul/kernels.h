@@ -170,27 +170,53 @@ static void narrow(Type type, const float* from, void* to, int64_t n) {
   }
 }
 
+// Weight rows that plain_rows multiplies at a time. Two from distant places use more of the memory bandwidth: with AVX2
+// they take 0.7 of the time.
+constexpr int kPlainRows = kLanes == 8 ? 2 : 1;
+
 // Row product of plain weights: y[n-n0] = x . W[n] for n in [n0, n1), with float32 x. Independent sums hide the latency
 // of FMA.
 template <class T>
 static void plain_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
-  constexpr int kSums = 4;
-  for (int64_t n = n0; n < n1; n++) {
-    auto row = reinterpret_cast<const T*>(w.codes) + n * w.columns;
-    F sum[kSums] = {set(0), set(0), set(0), set(0)};
-    int64_t k = 0;
-    for (; k + kSums * kLanes <= w.columns; k += kSums * kLanes) {
-      prefetch(reinterpret_cast<const char*>(row + k) + 2048);
+  constexpr int S = kPlainRows, kSums = 4, kBytes = kSums * kLanes * int(sizeof(T));
+  const int64_t stride = (n1 - n0 + S - 1) / S;
+  for (int64_t r = 0; r < stride; r++) {
+    int64_t rows[S];
+    const T* row[S];
+    F sum[S][kSums];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      rows[s] = s ? n1 - stride + r : n0 + r;  // the middle row may be computed twice
+      row[s] = reinterpret_cast<const T*>(w.codes) + rows[s] * w.columns;
 #pragma GCC unroll 4
       for (int i = 0; i < kSums; i++) {
-        sum[i] = fma(load(row + k + i * kLanes), load(x + k + i * kLanes), sum[i]);
+        sum[s][i] = set(0);
+      }
+    }
+    int64_t k = 0;
+    for (; k + kSums * kLanes <= w.columns; k += kSums * kLanes) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        for (int line = 0; line < (S > 1 ? kBytes : 1); line += 64) {
+          prefetch(reinterpret_cast<const char*>(row[s] + k) + 2048 + line);
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < kSums; i++) {
+          sum[s][i] = fma(load(row[s] + k + i * kLanes), load(x + k + i * kLanes), sum[s][i]);
+        }
       }
     }
     for (; k < w.columns; k += kLanes) {
       int left = int(w.columns - k < kLanes ? w.columns - k : kLanes);
-      sum[0] = fma(load_some(row + k, left), load_some(x + k, left), sum[0]);
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        sum[s][0] = fma(load_some(row[s] + k, left), load_some(x + k, left), sum[s][0]);
+      }
     }
-    y[n - n0] = INGOT_ISA::sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      y[rows[s] - n0] = INGOT_ISA::sum((sum[s][0] + sum[s][1]) + (sum[s][2] + sum[s][3]));
+    }
   }
 }
 
