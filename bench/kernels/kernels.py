@@ -5,8 +5,9 @@ A product is bound by memory (its bytes at the bandwidth of a plain read) or by 
 instructions that do them), whichever takes longer; `memory` and `multiply` are these times over the measured one, and `share` is the larger.
 Products of int16 that use Winograd's method need half of the multiplications, so their share may exceed 1. With few rows unpacking takes
 longer than multiplying: `cached` is the time of the same product with its weights in the cache, that is of all of its instructions, over the
-measured one. It is measured in turn with the product, because processors of a virtual machine may be halves of cores that others use, too. `slower` compares with the type of the same number of rows and the same mode of multiplication that has the best
-share. Writes bench/results/kernels.json.
+measured one. A virtual machine's processors and memory change speed within seconds, so `memory` and `cached` are medians of ratios within a
+round. `slower` compares with the type of the same number of rows and the same mode of multiplication that has the best share. Writes
+bench/results/kernels.json.
 
 With one thread, times are those of the processor, so that a busy machine measures, too. --cached prints the times with weights in the cache
 instead, as cycles for 64 products, and writes nothing.

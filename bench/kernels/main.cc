@@ -49,9 +49,9 @@ namespace {
 
 const int64_t kColumns = std::getenv("KERNELS_COLUMNS") ? std::atoll(std::getenv("KERNELS_COLUMNS")) : 2048;
 const int64_t kOutputs = 4096;
-const size_t kBytes = size_t(192) << 20;   // of weights; several times the largest cache
-const size_t kCached = size_t(256) << 10;  // of weights that the L2 cache holds
-const double kPass = 0.003;                // seconds of a timed pass, roughly
+const size_t kBytes = size_t(192) << 20;        // of weights; several times the largest cache
+const size_t kCachedBytes = size_t(256) << 10;  // of weights that the L2 cache holds
+const double kPass = 0.003;                     // seconds of a timed pass, roughly
 
 struct Kind {
   std::string name;
@@ -242,19 +242,19 @@ struct Case {
   // outputs, of a matrix that it reads again and again.
   double cached_pass(bool fast) {
     const int64_t threads = Team::instance().size(), row = weight_bytes(kind) / kOutputs;
-    const int64_t outputs = std::clamp(int64_t(kCached) / row / 64 * 64, int64_t(64), kOutputs / threads);
+    const int64_t outputs = std::max<int64_t>(64, std::min(int64_t(kCachedBytes) / row / 64 * 64, kOutputs / threads));
     const int64_t copies = std::max<int64_t>(1, kOutputs / threads / outputs);
     std::vector<double> seconds(threads);
-    const auto many = std::max<int64_t>(1, std::min<int64_t>(count, 4));
+    const int passes = std::min(count, 4);
     parallel(threads, 1, [&](int64_t t, int64_t) {
       std::vector<uint8_t> result(size_t(rows * outputs) * size_of(kind.x));
       std::vector<Product> products(copies, {.weights = matrix(kind, t, outputs), .y = result.data(), .type = kind.x});
       multiply(x.data(), kind.x, rows, kColumns, products.data(), 1, fast);  // reads the weights into the cache
       const double begun = now();
-      for (int64_t i = 0; i < many; i++) {
+      for (int i = 0; i < passes; i++) {
         multiply(x.data(), kind.x, rows, kColumns, products.data(), int(copies), fast);
       }
-      seconds[t] = (now() - begun) / double(many);
+      seconds[t] = (now() - begun) / passes;
     });
     double rate = 0;  // outputs per second of all threads
     for (double s : seconds) {

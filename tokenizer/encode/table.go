@@ -127,7 +127,7 @@ func (t *wordTable) valid() bool {
 	}
 	last := uint32(0)
 	for _, end := range t.ends {
-		if end < last || int(end) > len(t.text) || int(end) < len(t.text) && !utf8.RuneStart(t.text[end]) {
+		if end < last || uint64(end) < uint64(len(t.text)) && !utf8.RuneStart(t.text[end]) {
 			return false
 		}
 		last = end

@@ -178,7 +178,8 @@ constexpr int kPlainRows = kLanes == 8 ? 2 : 1;
 // of FMA.
 template <class T>
 static void plain_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
-  constexpr int S = kPlainRows, kSums = 4, kBytes = kSums * kLanes * int(sizeof(T));
+  constexpr int S = kPlainRows, kSums = 4;
+  constexpr int kAhead = S > 1 ? kSums * kLanes * int(sizeof(T)) : 1;  // bytes; hardware prefetches the rest of one row
   const int64_t stride = (n1 - n0 + S - 1) / S;
   for (int64_t r = 0; r < stride; r++) {
     int64_t rows[S];
@@ -197,7 +198,7 @@ static void plain_rows(const Weights& w, const float* x, int64_t n0, int64_t n1,
     for (; k + kSums * kLanes <= w.columns; k += kSums * kLanes) {
 #pragma GCC unroll 2
       for (int s = 0; s < S; s++) {
-        for (int line = 0; line < (S > 1 ? kBytes : 1); line += 64) {
+        for (int line = 0; line < kAhead; line += 64) {
           prefetch(reinterpret_cast<const char*>(row[s] + k) + 2048 + line);
         }
 #pragma GCC unroll 4

@@ -27,8 +27,8 @@ namespace {
 const MatmulKernels products_avx2 = [] {
   MatmulKernels k = matmul_avx2;
   k.row_product = [](const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-    const bool bytes = has_integers(x.layout.mode) && w.bits == 8 && x.rows > 1;
-    (x.layout.pairs || bytes ? pair_product_avx2 : matmul_avx2.row_product)(w, x, n0, n1, y);
+    const bool streams_bytes = has_integers(x.layout.mode) && w.bits == 8 && x.rows > 1;
+    (x.layout.pairs || streams_bytes ? pair_product_avx2 : matmul_avx2.row_product)(w, x, n0, n1, y);
   };
   return k;
 }();

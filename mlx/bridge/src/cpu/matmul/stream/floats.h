@@ -40,16 +40,16 @@ IG_INLINE __m128 sum_each(F a, F b, F c, F d) {
   return _mm256_castps256_ps128(half) + _mm256_extractf128_ps(half, 1);
 }
 
-// Activation rows that stream_floats multiplies at a time: their sums with two weight rows stay in registers.
+// The most activation rows that are streamed: their sums with two weight rows stay in registers.
 constexpr int kStreamedFloats = kLanes == 16 ? 8 : 4;
 
-// Computes y[r][n] += x[m+r] . row[n] over columns [k0, k1), which begin with a depth, for r < R and n < N. y[r] and
+// Computes y[r][n] += x[r] . row[n] over columns [k0, k1), which begin with a depth, for r < R and n < N. y[r] and
 // y[r+1] are width apart, y[r][0] and y[r][1] are gap apart. The order of additions does not depend on N. It is not
 // inlined, and hides its pointers, because otherwise GCC 12 runs out of registers for addresses.
 template <class Row, int N, int R>
-static __attribute__((noinline)) void stream_floats(const Row* row, int64_t columns, const Activations& x, int64_t m,
-                                                    int64_t k0, int64_t k1, const char* ahead, int64_t apart_ahead,
-                                                    float* y, int64_t width, int64_t gap) {
+static __attribute__((noinline)) void stream_floats(const Row* row, int64_t columns, const Activations& x, int64_t k0,
+                                                    int64_t k1, const char* ahead, int64_t apart_ahead, float* y,
+                                                    int64_t width, int64_t gap) {
   constexpr int kSums = R > 2 ? 1 : 2;  // of each result: fewer would wait for the latency of FMA
   F sum[N][R][kSums];
 #pragma GCC unroll 2
@@ -69,7 +69,7 @@ static __attribute__((noinline)) void stream_floats(const Row* row, int64_t colu
     const float* v[R];
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
-      v[r] = static_cast<const float*>(x.data) + packed_offset(x, m, from, 1) + r * apart - from;
+      v[r] = static_cast<const float*>(x.data) + packed_offset(x, 0, from, 1) + r * apart - from;
       IG_HIDE(v[r]);
     }
     int64_t k = from;
@@ -145,11 +145,9 @@ template <class Row, int N>
 IG_INLINE void stream_float_chunk(const Weights& w, const Activations& x, int64_t n, int64_t gap, int64_t k0,
                                   int64_t k1, const char* ahead, int64_t apart_ahead, float* y, int64_t width) {
   const Row row[2] = {Row(w, n), Row(w, n + (N - 1) * gap)};
-  for (int64_t m = 0; m < x.rows; m += kStreamedFloats) {
-    with_rows<kStreamedFloats>(x.rows - m, [&]<int R>() __attribute__((always_inline)) {
-      stream_floats<Row, N, R>(row, w.columns, x, m, k0, k1, ahead, apart_ahead, y + m * width, width, gap);
-    });
-  }
+  with_rows<kStreamedFloats>(x.rows, [&]<int R>() __attribute__((always_inline)) {
+    stream_floats<Row, N, R>(row, w.columns, x, k0, k1, ahead, apart_ahead, y, width, gap);
+  });
 }
 
 // Computes y[m][n-n0] = x[m] . W[n] for all activation rows and weight rows [n0, n1), with float32 x. The two weight

@@ -221,22 +221,14 @@ static void pair_rows(const Weights& w, const Activations& x, int64_t n0, int64_
 
 template <int Bits>
 static void pair_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  if constexpr (Bits > 2 && Bits < 8) {  // for which cpu/matmul/stream/quarters_avx2.h has a row product
+  if constexpr (Bits != 2 && Bits != 8) {  // quarter_product and byte_product take one row of these
     if (x.rows == 1) {
       return with_scales(w, [&]<ScaleType T, int Group>() { pair_row<Bits, T, Group>(w, x, n0, n1, y); });
     }
   }
-  auto rows = [&]<ScaleType T>() {
+  with_scale_type(w, [&]<ScaleType T>() {
     x.layout.block < kStep ? pair_rows<Bits, 2, T>(w, x, n0, n1, y) : pair_rows<Bits, 1, T>(w, x, n0, n1, y);
-  };
-  switch (w.scale_type) {
-    case ScaleType::f16:
-      return rows.template operator()<ScaleType::f16>();
-    case ScaleType::bf16:
-      return rows.template operator()<ScaleType::bf16>();
-    default:
-      return rows.template operator()<ScaleType::f32>();
-  }
+  });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

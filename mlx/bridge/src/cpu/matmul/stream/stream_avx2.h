@@ -14,22 +14,13 @@ namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kStreamRows = 3;             // activation rows of 4-bit codes; with more, small-batch products are faster
 constexpr int kPairStreamRows = 4;         // of 2-, 3-, 5-, 6- and 8-bit codes; see pair_stream_avx2.h
-constexpr int kFloatStreamRows = 4;        // of weights that are multiplied in float32; with more, tiles are faster
 
 // Loads the scales and biases of eight groups of a weight row from index at on, as float32.
 IG_INLINE void load_8_groups(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
-  auto load_both = [&]<ScaleType T>() __attribute__((always_inline)) {
+  with_scale_type(w, [&]<ScaleType T>() __attribute__((always_inline)) {
     scales = load_scales<T>(w.scales, at);
     biases = w.biases ? load_scales<T>(w.biases, at) : _mm256_mul_ps(scales, _mm256_set1_ps(float(-w.zero)));
-  };
-  switch (w.scale_type) {
-    case ScaleType::bf16:
-      return load_both.template operator()<ScaleType::bf16>();
-    case ScaleType::f16:
-      return load_both.template operator()<ScaleType::f16>();
-    default:
-      return load_both.template operator()<ScaleType::f32>();
-  }
+  });
 }
 
 // Computes y[r][i] += x[r] . W[n0+i] over columns [k0, k1) for r < R and i < half. If S is 2 it also computes
@@ -122,7 +113,7 @@ static void stream_small_batch(const Weights& w, const Activations& x, int64_t n
 // Returns the most activation rows that row_product accepts with these weights.
 static int stream_rows_of(const Weights& w, Mode mode) {
   if (w.format == Format::plain || w.format == Format::fp8) {
-    return kFloatStreamRows;
+    return kStreamedFloats;
   }
   if (w.format == Format::affine && w.bits != 4) {
     return mode == Mode::i16 ? kPairStreamRows : 1;

@@ -70,17 +70,25 @@ IG_INLINE void with_group(const Weights& w, F product) {
   }
 }
 
+// Calls of<T>() with the type of the scales of affine weights as a constant.
+template <class F>
+IG_INLINE void with_scale_type(const Weights& w, F of) {
+  switch (w.scale_type) {
+    case ScaleType::f16:
+      return of.template operator()<ScaleType::f16>();
+    case ScaleType::bf16:
+      return of.template operator()<ScaleType::bf16>();
+    default:
+      return of.template operator()<ScaleType::f32>();
+  }
+}
+
 // Calls product<T, Group>() with the type of the scales and the group of affine weights as constants.
 template <class F>
 IG_INLINE void with_scales(const Weights& w, F product) {
-  switch (w.scale_type) {
-    case ScaleType::f16:
-      return with_group(w, [&]<int Group>() { product.template operator()<ScaleType::f16, Group>(); });
-    case ScaleType::bf16:
-      return with_group(w, [&]<int Group>() { product.template operator()<ScaleType::bf16, Group>(); });
-    default:
-      return with_group(w, [&]<int Group>() { product.template operator()<ScaleType::f32, Group>(); });
-  }
+  with_scale_type(w, [&]<ScaleType T>() {
+    with_group(w, [&]<int Group>() { product.template operator()<T, Group>(); });
+  });
 }
 
 // Calls product<FP4, T, Group>() with the format, the scales' type and the group of 4-bit weights as constants.
