@@ -17,10 +17,8 @@ constexpr int kData = 0, kScales = 1, kResult = 2, kAcross = 3;
 
 // Bytes of weights per piece. Large pieces read memory in long runs: the hardware prefetcher restarts at each piece, so
 // pieces of 64 KB lose 8 % of the bandwidth and pieces of 16 KB a third. Small pieces let all threads finish together.
-// Products of several activation rows have a larger minimum, because the first weights of a piece are not prefetched.
 // The smallest size is for small matrices shared by many threads.
-constexpr int64_t kMaxPieceBytes = 8 << 20, kSmallestPieceBytes = 16 << 10;
-constexpr int64_t kMinRowPieceBytes = 64 << 10, kMinPieceBytes = 1 << 20;
+constexpr int64_t kMaxPieceBytes = 8 << 20, kMinPieceBytes = 64 << 10, kSmallestPieceBytes = 16 << 10;
 
 // The least number of activations that a thread packs at a time.
 constexpr int64_t kMinPackElements = 16384;
@@ -135,12 +133,11 @@ class Partition {
   // Appends the ranges of w's rows times activation rows [0, rows) in a layout.
   void add(int product, const Weights& w, int64_t rows, const Layout& layout) {
     const int64_t block = row_block(layout), tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
-    const int64_t min_bytes = rows > 1 ? min_bytes_ : std::min(min_bytes_, kMinRowPieceBytes);
     for (int64_t n = 0; n < w.rows;) {
       const int64_t share = left_ / divisor_;
       // A range of a tile product is 1 to 16 tiles; the size of others is given in bytes.
       const int64_t grain = layout.tiled() ? std::clamp(share / row, tile, 16 * tile)
-                                           : std::clamp(share, min_bytes, kMaxPieceBytes) / row;
+                                           : std::clamp(share, min_bytes_, kMaxPieceBytes) / row;
       // Ranges are whole tiles: their results fill whole cache lines, so that threads do not share any (false sharing).
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
       for (int64_t m = 0; m < rows; m += block) {

@@ -64,14 +64,12 @@ IG_INLINE __m256 load_blocks(const float* p, int64_t n) {
 // A range of weight rows and of columns, which begin with a depth, and where its results go.
 struct StreamRange {
   int64_t n0, rows;  // weight rows
-  int64_t m;         // the first activation row
   int64_t k0, k1;    // columns
   int64_t prefetch;  // bytes from codes to those that are prefetched
-  float* y;          // y[r * width + i] for activation row m + r and weight row n0 + i
-  int64_t width;
+  float* y;          // y[r * rows + i] for activation row r and weight row n0 + i
 };
 
-// Computes the products of a range with R activation rows, each of which is contiguous (Layout::vector). Each step of a
+// Computes the products of a range with all activation rows, R, each of which is contiguous (Layout::vector). Each step of a
 // weight row is unpacked once for all of them. If S is 2, weight rows are read at two places at a time, which uses more
 // of the memory bandwidth, and results are stored. With more activation rows there are too few registers for that;
 // results are then added to those in y.
@@ -109,12 +107,12 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
         weight_scales.read(range.n0 + rows[s], b, n, scale, bias);
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++) {
-          const int64_t at = (range.m + r) * x_blocks + b;
+          const int64_t at = r * x_blocks + b;
           _mm256_store_ps(scales[s][r], _mm256_mul_ps(scale, load_blocks(x.scales + at, n)));
           added[s][r] = _mm256_fmadd_ps(bias, load_blocks(x.sums + at, n), added[s][r]);
         }
       }
-      const __m256i* v = pair_activations(x, range.m, k);
+      const __m256i* v = pair_activations(x, k);
       const int64_t from = k & ~int64_t(kDepth - 1), wide = x.columns - from < kDepth ? x.columns - from : kDepth;
       const int64_t apart = wide / kStep * kVectors;  // vectors from an activation row to the next
       int64_t steps = (left + kStep - 1) / kStep;
@@ -174,7 +172,7 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
     for (int s = 0; s < S; s++) {
 #pragma GCC unroll 4
       for (int r = 0; r < R; r++) {
-        float& to = range.y[r * range.width + rows[s]];
+        float& to = range.y[r * range.rows + rows[s]];
         const float value = add_lanes(unpacker.finish(sum[s][r], added[s][r]));
         to = S == 2 ? value : to + value;
       }
@@ -182,40 +180,23 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
   }
 }
 
-// Computes y[m][n-n0] = x[m] . W[n] for all activation rows and weight rows [n0, n1).
+// Computes y[m][n-n0] = x[m] . W[n] for all activation rows, 2 to 4, and weight rows [n0, n1).
 template <int Bits, int Blocks, ScaleType T>
 static void pair_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   const int64_t width = n1 - n0, bytes = w.row_bytes();
-  StreamRange all = {.n0 = n0, .rows = width, .m = 0, .k0 = 0, .k1 = w.columns, .prefetch = kPrefetchDistance, .y = y,
-                     .width = width};
-  // Weight rows stay in the L2 cache until all activation rows have met them, four at a time; the activations of a
-  // chunk of columns stay in the L1 cache while the weight rows pass through.
-  constexpr int64_t kChunkBytes = 24 << 10, kRowsBytes = 64 << 10;
+  StreamRange part = {.n0 = n0, .rows = width, .k0 = 0, .k1 = w.columns, .prefetch = kPrefetchDistance, .y = y};
+  if (x.rows == 2) {
+    return stream_codes<Bits, Blocks, T, 2, 2>(w, x, part);
+  }
+  // The activations of a chunk of columns stay in the L1 cache while the weight rows pass through.
+  constexpr int64_t kChunkBytes = 24 << 10;
   const int64_t chunk = even_chunk(w.columns, kChunkBytes / (4 * 2));
-  const int64_t some = kRowsBytes / (bytes + 1) < 16 ? 16 : kRowsBytes / (bytes + 1);
-  const int64_t rest = x.rows % 4 == 1 || x.rows % 4 == 2 ? 2 : 0, panels = x.rows - rest;
-  for (int64_t n = n0; n < n1; n += some) {
-    all.n0 = n;
-    all.rows = n1 - n < some ? n1 - n : some;
-    if (rest) {
-      all.m = panels;
-      all.y = y + panels * width + n - n0;
-      stream_codes<Bits, Blocks, T, 2, 2>(w, x, all);
-    }
-    for (int64_t m = 0; m < panels; m++) {
-      __builtin_memset(y + m * width + n - n0, 0, size_t(all.rows) * sizeof(float));
-    }
-    StreamRange part = all;
-    for (part.k0 = 0; part.k0 < w.columns; part.k0 += chunk) {
-      part.k1 = part.k0 + chunk < w.columns ? part.k0 + chunk : w.columns;
-      // the same columns of a later row
-      part.prefetch = (1 + kPrefetchDistance / ((part.k1 - part.k0) / 8 * w.bits + 1)) * bytes;
-      for (part.m = 0; part.m < panels; part.m += 4) {
-        part.y = y + part.m * width + n - n0;
-        panels - part.m == 3 ? stream_codes<Bits, Blocks, T, 1, 3>(w, x, part)
-                             : stream_codes<Bits, Blocks, T, 1, 4>(w, x, part);
-      }
-    }
+  __builtin_memset(y, 0, size_t(x.rows * width) * sizeof(float));
+  for (part.k0 = 0; part.k0 < w.columns; part.k0 += chunk) {
+    part.k1 = part.k0 + chunk < w.columns ? part.k0 + chunk : w.columns;
+    // the same columns of a later row
+    part.prefetch = (1 + kPrefetchDistance / ((part.k1 - part.k0) / 8 * w.bits + 1)) * bytes;
+    x.rows == 3 ? stream_codes<Bits, Blocks, T, 1, 3>(w, x, part) : stream_codes<Bits, Blocks, T, 1, 4>(w, x, part);
   }
 }
 

@@ -103,10 +103,10 @@ struct Bytes {
 template <int Bits>
 using Unpacker = std::conditional_t<Bits == 8, Bytes, Pairs<Bits>>;
 
-// Returns the packed activations of row m from column k on.
-IG_INLINE const __m256i* pair_activations(const Activations& x, int64_t m, int64_t k) {
-  const int64_t from = k & ~int64_t(kDepth - 1), wide = x.columns - from < kDepth ? x.columns - from : kDepth;
-  return static_cast<const __m256i*>(x.data) + (from * x.rows + m * wide + k - from) / 16;
+// Returns the packed activations of the first row from column k on.
+IG_INLINE const __m256i* pair_activations(const Activations& x, int64_t k) {
+  const int64_t from = k & ~int64_t(kDepth - 1);
+  return static_cast<const __m256i*>(x.data) + (from * x.rows + k - from) / 16;
 }
 
 // Copies codes to a buffer of the given size, with room around them for loads that reach further. Returns where they

@@ -21,8 +21,9 @@ enum class Integers {
 constexpr int kPrefetchDistance = 2048;
 
 // Prefetch distance of scales in bytes. They are read far less often than codes, so the hardware's prefetchers evict
-// their streams.
-constexpr int kScalesAhead = 2048;
+// their streams. With AVX2, 2048 bytes are so many weight rows ahead that the codes in between evict them from the L1
+// cache.
+constexpr int kScalesAhead = kLanes == 16 ? 2048 : 256;
 
 IG_INLINE float add_lanes(__m256 v) {
   __m128 a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
