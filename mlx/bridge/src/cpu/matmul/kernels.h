@@ -121,15 +121,16 @@ static void widen(Type type, const void* from, float* to, int64_t n) {
   }
 }
 
-// Returns the kStep columns of a row from column k on in float32, zero-padded at the end of the row. The result points
-// into the row if no conversion is needed, otherwise to copy.
-static const float* step_of(const void* row, Type type, int64_t k, int64_t columns, float* copy) {
-  const int64_t n = columns - k < kStep ? columns - k : kStep;
-  if (type == Type::f32 && n == kStep) {
+// Returns Count columns of a row from column k on in float32, zero-padded at the end of the row. The result points into
+// the row if no conversion is needed, otherwise to copy.
+template <int Count>
+static const float* columns_of(const void* row, Type type, int64_t k, int64_t columns, float* copy) {
+  const int64_t n = columns - k < Count ? columns - k : Count;
+  if (type == Type::f32 && n == Count) {
     return static_cast<const float*>(row) + k;
   }
   widen(type, static_cast<const uint8_t*>(row) + k * (type == Type::f32 ? 4 : 2), copy, n);
-  for (int64_t i = n; i < kStep; i++) {
+  for (int64_t i = n; i < Count; i++) {
     copy[i] = 0;
   }
   return copy;
@@ -140,7 +141,7 @@ static void pack_floats(const Activations& a, const void* const* rows, Type type
     float* out = static_cast<float*>(a.data) + packed_offset(a, m, k, n);
     for (int r = 0; r < n; r++) {
       alignas(64) float copy[kStep];
-      const float* x = step_of(rows[r], type, k, columns, copy);
+      const float* x = columns_of<kStep>(rows[r], type, k, columns, copy);
       for (int i = 0; i < kStep; i++) {
         out[i * n + r] = x[i];
       }

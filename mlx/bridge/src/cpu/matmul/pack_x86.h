@@ -4,25 +4,11 @@
 
 #include <immintrin.h>
 
+#include "cpu/matmul/peaks_x86.h"
 #include "cpu/matmul/sums_x86.h"
 #include "cpu/matmul/stream/vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
-
-// Computes the largest magnitude and the sum of n floats, a multiple of eight.
-IG_INLINE void peak_and_sum(const float* x, int n, float* peak, float* sum) {
-  __m256 peaks = _mm256_setzero_ps(), total = _mm256_setzero_ps();
-  __m256 sign = _mm256_set1_ps(-0.0f);
-  for (int i = 0; i < n; i += 8) {
-    __m256 v = _mm256_loadu_ps(x + i);
-    peaks = _mm256_max_ps(peaks, _mm256_andnot_ps(sign, v));
-    total = _mm256_add_ps(total, v);
-  }
-  __m128 m = _mm_max_ps(_mm256_castps256_ps128(peaks), _mm256_extractf128_ps(peaks, 1));
-  m = _mm_max_ps(m, _mm_movehl_ps(m, m));
-  *peak = _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
-  *sum = add_lanes(total);
-}
 
 // Quantizes sixteen columns to int16: eight in each half of the vector or, if apart, four and the four that are eight
 // columns further.
@@ -241,68 +227,94 @@ IG_INLINE int32_t block_correction(const int32_t* dwords, const Layout& l) {
   return int32_t(0u - zero - uint32_t(l.winograd ? winograd_correction(dwords, n) : 0));
 }
 
+// Stores the quantized step of n rows that begins at column k, in the order of the layout. The rows are kStep / 2
+// dwords apart.
+template <Integers Kind>
+IG_INLINE void store_step(const Activations& a, const int32_t* dwords, int64_t m, int64_t k, int n) {
+  constexpr int kPer = Kind == Integers::bytes ? 4 : 2;  // columns per dword
+  constexpr int kCount = kStep / kPer;
+  const Layout& l = a.layout;
+  int32_t* out = static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n) / kPer;
+  if (l.quarters) {
+    // The activations of a vector of codes are four vectors, of high bytes and then of low bytes if they are halves.
+    const int64_t from = k / kQuarterColumns * kQuarterColumns;
+    const int64_t distance = (a.columns - from < kQuarterColumns ? a.columns - from : kQuarterColumns) / 4;
+    auto to = static_cast<uint8_t*>(a.data) + packed_offset(a, m, from, n) * 4 / kPer + (k - from) / 4;
+    alignas(32) int32_t bytes[kStep / 2];
+    if (Kind == Integers::halves) {
+      gather_halves(dwords, bytes);
+      gather_quarters(bytes + kStep / 4, distance, to + 4 * distance);
+    }
+    gather_quarters(Kind == Integers::halves ? bytes : dwords, distance, to);
+  } else if (Kind == Integers::halves && !l.nibbles) {
+    gather_halves(dwords, out);
+  } else if (Kind == Integers::words && l.vector && !l.nibbles) {
+    if (l.pairs) {
+      gather_evens(dwords, 8, out);
+      gather_evens(dwords + kStep / 4, 8, out + kStep / 4);
+    } else {
+      gather_bytes(dwords, out);
+    }
+  } else if (l.vector && l.nibbles) {
+    const int64_t step = k / kStep;
+    const bool pair = is_interleaved(step, a.columns / kStep);
+    gather_nibbles(dwords, Kind == Integers::bytes, pair ? 16 : 8, out + (pair ? step % 2 * (8 - kCount) : 0));
+  } else {
+    interleave<kStep / 2>(dwords, kCount, n, out);
+  }
+}
+
+// Stores the scales and sums of count blocks of a row, which are `apart` from each other, and returns the inverse
+// scales. x is zero up to a multiple of eight blocks.
+template <int Block>
+IG_INLINE void scale_blocks(const float* x, int count, float max_code, bool keeps_nan, int64_t apart, float* scales,
+                            float* sums, float* inverses) {
+  for (int b = 0; b < count; b += 8) {
+    __m256 peak, sum;
+    peaks_and_sums<Block>(x + b * Block, peak, sum);
+    const BlockScales of(peak, sum, max_code, keeps_nan);
+    _mm256_store_ps(inverses + b, of.inverses);
+    alignas(32) float all[2][8];
+    _mm256_store_ps(all[0], of.scales);
+    _mm256_store_ps(all[1], of.sums);
+    for (int i = 0; i < 8 && b + i < count; i++) {
+      scales[(b + i) * apart] = all[0][i];
+      sums[(b + i) * apart] = all[1][i];
+    }
+  }
+}
+
 template <Integers Kind>
 static void pack_integers(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   constexpr int kPer = Kind == Integers::bytes ? 4 : 2;  // columns per dword
-  constexpr int kCount = kStep / kPer;
   const Layout& l = a.layout;
   // Winograd's inner product adds codes, at most 255, to int16 activations, which must not overflow.
   const float max_code = Kind == Integers::halves ? 127 * 256 + 127
                                                   : Kind == Integers::bytes ? 127 : l.winograd ? 32767 - 255 : 32767;
-  const int blocks = kStep / l.block;
-  const int64_t stride = a.columns / l.block;
-  for (int64_t k = 0; k < a.columns; k += kStep) {
-    alignas(32) int32_t dwords[kMaxPanelRows][kStep / 2];
+  const int block = l.block, blocks = kStep / block;
+  const int64_t stride = a.columns / block, apart = l.tiled() ? n : 1;
+  for (int64_t from = 0; from < a.columns; from += kDepth) {
+    const int steps = int(a.columns - from < kDepth ? a.columns - from : kDepth) / kStep;
+    alignas(32) int32_t dwords[kDepth / kStep][kMaxPanelRows][kStep / 2];
     for (int r = 0; r < n; r++) {
-      alignas(64) float copy[kStep];
-      const float* x = step_of(rows[r], type, k, columns, copy);
-      float inverse[kStep / 16];
-      // of block b of the row: index at + b * step
-      const int64_t first = k / l.block, step = l.tiled() ? n : 1,
-                    at = l.tiled() ? m * stride + first * n + r : (m + r) * stride + first;
-      for (int b = 0; b < blocks; b++) {
-        float peak, &sum = a.sums[at + b * step];
-        peak_and_sum(x + b * l.block, l.block, &peak, &sum);
-        peak = l.zero && sum != sum ? sum : peak;  // NaN, which otherwise the sum takes to the results
-        // A block with a smaller peak contributes nothing to a sum, and its inverse scale would be infinite.
-        const bool any = peak > 1e-33f;
-        a.scales[at + b * step] = any || peak != peak ? peak / max_code : 0;
-        inverse[b] = any ? max_code / peak : 0;
+      alignas(64) float copy[kDepth];
+      alignas(32) float inverses[kDepth / 16];
+      const float* x = columns_of<kDepth>(rows[r], type, from, columns, copy);
+      const int64_t first = from / kStep * blocks;
+      const int64_t at = l.tiled() ? m * stride + first * n + r : (m + r) * stride + first;
+      with_block(block, [&]<int Block>() __attribute__((always_inline)) {
+        scale_blocks<Block>(x, steps * blocks, max_code, l.zero != 0, apart, a.scales + at, a.sums + at, inverses);
+      });
+      for (int s = 0; s < steps; s++) {
+        quantize_step<Kind>(x + s * kStep, l, inverses + s * blocks, dwords[s][r]);
       }
-      quantize_step<Kind>(x, l, inverse, dwords[r]);
-      if (l.winograd || l.zero) {
-        for (int b = 0; b < blocks; b++) {
-          a.corrections[at + b * step] = block_correction<Kind>(dwords[r] + b * l.block / kPer, l);
-        }
+      for (int b = 0; (l.winograd || l.zero) && b < steps * blocks; b++) {
+        const int32_t* of = dwords[b / blocks][r] + b % blocks * block / kPer;
+        a.corrections[at + b * apart] = block_correction<Kind>(of, l);
       }
     }
-    int32_t* out = static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n) / kPer;
-    if (l.quarters) {
-      // The activations of a vector of codes are four vectors, of high bytes and then of low bytes if they are halves.
-      const int64_t from = k / kQuarterColumns * kQuarterColumns;
-      const int64_t distance = (a.columns - from < kQuarterColumns ? a.columns - from : kQuarterColumns) / 4;
-      auto to = static_cast<uint8_t*>(a.data) + packed_offset(a, m, from, n) * 4 / kPer + (k - from) / 4;
-      alignas(32) int32_t bytes[kStep / 2];
-      if (Kind == Integers::halves) {
-        gather_halves(dwords[0], bytes);
-        gather_quarters(bytes + kStep / 4, distance, to + 4 * distance);
-      }
-      gather_quarters(Kind == Integers::halves ? bytes : dwords[0], distance, to);
-    } else if (Kind == Integers::halves && !l.nibbles) {
-      gather_halves(dwords[0], out);
-    } else if (Kind == Integers::words && l.vector && !l.nibbles) {
-      if (l.pairs) {
-        gather_evens(dwords[0], 8, out);
-        gather_evens(dwords[0] + kStep / 4, 8, out + kStep / 4);
-      } else {
-        gather_bytes(dwords[0], out);
-      }
-    } else if (l.vector && l.nibbles) {
-      const int64_t step = k / kStep;
-      const bool pair = is_interleaved(step, a.columns / kStep);
-      gather_nibbles(dwords[0], Kind == Integers::bytes, pair ? 16 : 8, out + (pair ? step % 2 * (8 - kCount) : 0));
-    } else {
-      interleave<kStep / 2>(dwords[0], kCount, n, out);
+    for (int s = 0; s < steps; s++) {
+      store_step<Kind>(a, dwords[s][0], m, from + s * kStep, n);
     }
   }
 }
@@ -313,7 +325,7 @@ static void pack_floats_x86(const Activations& a, const void* const* rows, Type 
   for (int64_t k = 0; k < a.columns; k += kStep) {
     alignas(64) float floats[kMaxPanelRows][kStep];
     for (int r = 0; r < n; r++) {
-      const float* x = step_of(rows[r], type, k, columns, floats[r]);
+      const float* x = columns_of<kStep>(rows[r], type, k, columns, floats[r]);
       if (x != floats[r]) {
         __builtin_memcpy(floats[r], x, sizeof(floats[r]));
       }
@@ -327,7 +339,7 @@ static void pack_floats_x86(const Activations& a, const void* const* rows, Type 
 static void pack_quarter_floats(const Activations& a, const void* row, Type type, int64_t columns) {
   for (int64_t k = 0; k < a.columns; k += kStep) {
     alignas(64) float copy[kStep];
-    auto x = reinterpret_cast<const int32_t*>(step_of(row, type, k, columns, copy));
+    auto x = reinterpret_cast<const int32_t*>(columns_of<kStep>(row, type, k, columns, copy));
     auto to = static_cast<int32_t*>(a.data) + k;
     gather_nibbles(x, false, 8, to);
     gather_nibbles(x + kStep / 2, false, 8, to + kStep / 2);
