@@ -12,7 +12,6 @@ extern const MatmulKernels matmul_portable;
 #if defined(__x86_64__)
 extern const MatmulKernels matmul_avx2;
 extern const MatmulKernels matmul_avx512;
-void pair_product_avx2(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 void unpacking_row_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 void bf16_tile_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
                               const RowsCallback& done);
@@ -24,14 +23,6 @@ extern const MatmulKernels matmul_neon;
 namespace {
 
 // These are made here, in a unit that any processor can run.
-const MatmulKernels products_avx2 = [] {
-  MatmulKernels k = matmul_avx2;
-  k.row_product = [](const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-    const bool streams_bytes = has_integers(x.layout.mode) && w.bits == 8 && x.rows > 1;
-    (x.layout.pairs || streams_bytes ? pair_product_avx2 : matmul_avx2.row_product)(w, x, n0, n1, y);
-  };
-  return k;
-}();
 const MatmulKernels products_avx512vbmi = [] {
   MatmulKernels k = matmul_avx512;
   k.row_product = [](const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
@@ -58,7 +49,7 @@ const MatmulKernels& matmul_kernels() {
   static const Choice<MatmulKernels> choice = {
       .portable = &matmul_portable,
 #if defined(__x86_64__)
-      .avx2 = &products_avx2,
+      .avx2 = &matmul_avx2,
       .avx512 = &matmul_avx512,
       .avx512vbmi = &products_avx512vbmi,
       .avx512bf16 = &products_avx512bf16,

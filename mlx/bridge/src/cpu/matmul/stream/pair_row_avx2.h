@@ -61,7 +61,7 @@ static void pair_row(const Weights& w, const Activations& x, int64_t n0, int64_t
             if (u + 1 < Steps) {
               load_codes(s, u + 1);
             }
-            add_products<Blocks>(q, v + u * kVectors, by + s * kChunkBlocks + u * Blocks, sum[s]);
+            unpacker.template add<Blocks>(q, v + u * kVectors, by + s * kChunkBlocks + u * Blocks, sum[s]);
           }
         }
         v += Steps * kVectors;

@@ -1,4 +1,4 @@
-// Streaming products with AVX2 of codes of 2, 3, 5, 6 and 8 bits, for a few activation rows; see vector_x86.h.
+// Streaming products with AVX2 of codes of 2 to 6 and 8 bits, for a few activation rows; see vector_x86.h.
 #pragma once
 
 #include "cpu/matmul/stream/floats.h"
@@ -76,10 +76,10 @@ struct StreamRange {
 //
 // A step has one block of 64 columns or two of 32. The loop is the same at the ends of rows: loops for these, and whole
 // units unrolled, took a minute to compile.
-template <int Bits, int Blocks, ScaleType T, int S, int R>
+template <class Codes, int Blocks, ScaleType T, int S, int R>
 static void stream_codes(const Weights& w, const Activations& x, const StreamRange& range) {
-  constexpr int kVectors = 4, kStepBytes = kStep / 8 * Bits, kAtOnce = 2;  // unrolled steps
-  const Unpacker<Bits> unpacker;
+  constexpr int kVectors = Codes::kVectors, kStepBytes = kStep / 8 * Codes::kBits, kAtOnce = 2;  // unrolled steps
+  const Codes unpacker;
   const UnitScales<T> weight_scales(w);
   constexpr int block = kStep / Blocks;  // columns
   const int64_t bytes = w.row_bytes(), x_blocks = x.columns / block, k1 = range.k1, columns = kUnit * block;
@@ -93,7 +93,7 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
 #pragma GCC unroll 2
     for (int s = 0; s < S; s++) {
       rows[s] = s ? range.rows - stride + i : i;
-      codes[s] = w.codes + (range.n0 + rows[s]) * bytes + range.k0 / 8 * Bits;
+      codes[s] = w.codes + (range.n0 + rows[s]) * bytes + range.k0 / 8 * Codes::kBits;
 #pragma GCC unroll 4
       for (int r = 0; r < R; r++) {
         sum[s][r] = added[s][r] = _mm256_setzero_ps();
@@ -109,12 +109,13 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
         for (int r = 0; r < R; r++) {
           const int64_t at = r * x_blocks + b;
           _mm256_store_ps(scales[s][r], _mm256_mul_ps(scale, load_blocks(x.scales + at, n)));
-          added[s][r] = _mm256_fmadd_ps(bias, load_blocks(x.sums + at, n), added[s][r]);
+          __m256& to = Codes::kFactors ? added[s][r] : sum[s][r];
+          to = _mm256_fmadd_ps(bias, load_blocks(x.sums + at, n), to);
         }
       }
-      const __m256i* v = pair_activations(x, k);
       const int64_t from = k & ~int64_t(kDepth - 1), wide = x.columns - from < kDepth ? x.columns - from : kDepth;
       const int64_t apart = wide / kStep * kVectors;  // vectors from an activation row to the next
+      auto v = static_cast<const __m256i*>(x.data) + (from * x.rows + k - from) / kStep * kVectors;
       int64_t steps = (left + kStep - 1) / kStep;
       // Codes at the begin or the end of the matrix, which loads must not cross, are copied. Those of a next row are
       // multiplied by the zeros behind the activations.
@@ -123,9 +124,9 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
 #pragma GCC unroll 2
       for (int s = 0; s < S; s++) {
         p[s] = codes[s];
-        codes[s] += left / 8 * Bits;
+        codes[s] += left / 8 * Codes::kBits;
         if (__builtin_expect(p[s] < begin || p[s] + (steps - 1) * kStepBytes > end, 0)) {
-          p[s] = copy_codes(copy[s], sizeof copy[s], p[s], left / 8 * Bits);
+          p[s] = copy_codes(copy[s], sizeof copy[s], p[s], left / 8 * Codes::kBits);
         }
       }
       const float* by = scales[0][0];
@@ -143,7 +144,7 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
           unpacker.unpack(raw, q);
 #pragma GCC unroll 4
           for (int r = 0; r < R; r++) {
-            add_products<Blocks>(q, v + u * kVectors + r * apart, by + (s * R + r) * kUnit + u * Blocks, sum[s][r]);
+            unpacker.template add<Blocks>(q, v + u * kVectors + r * apart, by + (s * R + r) * kUnit + u * Blocks, sum[s][r]);
           }
         }
       };
@@ -181,35 +182,41 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
 }
 
 // Computes y[m][n-n0] = x[m] . W[n] for all activation rows, 2 to 4, and weight rows [n0, n1).
-template <int Bits, int Blocks, ScaleType T>
-static void pair_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  const int64_t width = n1 - n0, bytes = w.row_bytes();
-  StreamRange part = {.n0 = n0, .rows = width, .k0 = 0, .k1 = w.columns, .prefetch = kPrefetchDistance, .y = y};
+template <class Codes, int Blocks, ScaleType T>
+static void stream_pieces(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  StreamRange part = {.n0 = n0, .rows = n1 - n0, .k0 = 0, .k1 = w.columns, .prefetch = kPrefetchDistance, .y = y};
   if (x.rows == 2) {
-    return stream_codes<Bits, Blocks, T, 2, 2>(w, x, part);
+    return stream_codes<Codes, Blocks, T, 2, 2>(w, x, part);
   }
-  // The activations of a chunk of columns stay in the L1 cache while the weight rows pass through.
-  constexpr int64_t kChunkBytes = 24 << 10;
-  const int64_t chunk = even_chunk(w.columns, kChunkBytes / (4 * 2));
-  __builtin_memset(y, 0, size_t(x.rows * width) * sizeof(float));
-  for (part.k0 = 0; part.k0 < w.columns; part.k0 += chunk) {
-    part.k1 = part.k0 + chunk < w.columns ? part.k0 + chunk : w.columns;
-    // the same columns of a later row
-    part.prefetch = (1 + kPrefetchDistance / ((part.k1 - part.k0) / 8 * w.bits + 1)) * bytes;
-    x.rows == 3 ? stream_codes<Bits, Blocks, T, 1, 3>(w, x, part) : stream_codes<Bits, Blocks, T, 1, 4>(w, x, part);
+  if constexpr (Codes::kBits == 4) {
+    return stream_codes<Codes, Blocks, T, 2, 3>(w, x, part);
+  } else {
+    // The activations of a chunk of columns stay in the L1 cache while the weight rows pass through.
+    constexpr int64_t kChunkBytes = 24 << 10;
+    const int64_t chunk = even_chunk(w.columns, kChunkBytes / (4 * 2));
+    __builtin_memset(y, 0, size_t(x.rows * part.rows) * sizeof(float));
+    for (part.k0 = 0; part.k0 < w.columns; part.k0 += chunk) {
+      part.k1 = part.k0 + chunk < w.columns ? part.k0 + chunk : w.columns;
+      // the same columns of a later row
+      part.prefetch = (1 + kPrefetchDistance / ((part.k1 - part.k0) / 8 * w.bits + 1)) * w.row_bytes();
+      x.rows == 3 ? stream_codes<Codes, Blocks, T, 1, 3>(w, x, part) : stream_codes<Codes, Blocks, T, 1, 4>(w, x, part);
+    }
   }
+}
+
+template <class Codes>
+static void stream(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  with_scale_type(w, [&]<ScaleType T>() {
+    x.layout.block < kStep ? stream_pieces<Codes, 2, T>(w, x, n0, n1, y) : stream_pieces<Codes, 1, T>(w, x, n0, n1, y);
+  });
 }
 
 template <int Bits>
 static void pair_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  if constexpr (Bits != 2 && Bits != 8) {  // quarter_product and byte_product take one row of these
-    if (x.rows == 1) {
-      return with_scales(w, [&]<ScaleType T, int Group>() { pair_row<Bits, T, Group>(w, x, n0, n1, y); });
-    }
+  if (x.rows > 1) {
+    return stream<Pairs<Bits>>(w, x, n0, n1, y);
   }
-  with_scale_type(w, [&]<ScaleType T>() {
-    x.layout.block < kStep ? pair_rows<Bits, 2, T>(w, x, n0, n1, y) : pair_rows<Bits, 1, T>(w, x, n0, n1, y);
-  });
+  with_scales(w, [&]<ScaleType T, int Group>() { pair_row<Bits, T, Group>(w, x, n0, n1, y); });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

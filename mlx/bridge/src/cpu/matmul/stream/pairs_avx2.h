@@ -1,16 +1,15 @@
-// Unpacking of codes of 2, 3, 5, 6 and 8 bits with AVX2 for products that stream them; see pair_row_avx2.h and
+// Unpacking of codes of 2 to 6 and 8 bits with AVX2 for products that stream them; see pair_row_avx2.h and
 // pair_stream_avx2.h.
 #pragma once
-
-#include <type_traits>
 
 #include "cpu/matmul/stream/vector_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Adds the products of a step's unpacked codes and an activation row, times the scales of its blocks.
+// Adds the products of a step's unpacked codes and an activation row, times the scales of its blocks. The first two
+// vectors have the columns of the first half of the step.
 template <int Blocks>
-IG_INLINE void add_products(const __m256i* q, const __m256i* x, const float* scales, __m256& sum) {
+IG_INLINE void add_halves(const __m256i* q, const __m256i* x, const float* scales, __m256& sum) {
   __m256i t[2] = {_mm256_madd_epi16(q[0], load_bytes(x)), _mm256_madd_epi16(q[2], load_bytes(x + 2))};
   t[0] = add16(t[0], q[1], load_bytes(x + 1));
   t[1] = add16(t[1], q[3], load_bytes(x + 3));
@@ -28,12 +27,14 @@ IG_INLINE void add_products(const __m256i* q, const __m256i* x, const float* sca
 // divides by. Both are exact.
 template <int Bits>
 struct Pairs {
+  static constexpr int kBits = Bits, kVectors = 4;  // kVectors: of a step's activations
   static constexpr int kQuarter = 2 * Bits, kHalf = 4 * Bits;  // bytes of 16 and of 32 columns
   // Whether 16 bytes contain the codes of two vectors, and of all four. They are then loaded to both halves of a
   // vector. Otherwise a load of 32 bytes begins so early that each half has its codes: nothing must cross the halves.
   static constexpr bool kOne = Bits <= 3, kAll = Bits == 2;
   // The bytes that load may read before and from its address on.
   static constexpr int kBefore = kOne ? 0 : 16 - kQuarter;
+  static constexpr bool kFactors = true;  // whether finish divides
   static constexpr int kReach = kAll ? 16 : kOne ? kHalf + 16 : kHalf + 32 - kBefore;
 
   __m256i first, second, mask;
@@ -76,6 +77,11 @@ struct Pairs {
     q[2] = _mm256_and_si256(v1, mask);
     q[3] = _mm256_and_si256(_mm256_srli_epi16(v1, Bits), mask);
   }
+  template <int Blocks>
+  static inline __attribute__((always_inline)) void add(const __m256i* q, const __m256i* x, const float* by,
+                                                        __m256& sum) {
+    add_halves<Blocks>(q, x, by, sum);
+  }
   inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) const {
     return _mm256_fmadd_ps(sum, factor, added);
   }
@@ -83,7 +89,8 @@ struct Pairs {
 
 // Unpacks a step of 8-bit codes as Pairs does: of each 32 columns the even ones, then the odd ones.
 struct Bytes {
-  static constexpr int kBefore = 0, kReach = kStep;
+  static constexpr bool kFactors = false;
+  static constexpr int kBits = 8, kVectors = 4, kBefore = 0, kReach = kStep;
 
   static inline __attribute__((always_inline)) void load(const uint8_t* p, __m256i* raw) {
     raw[0] = load_bytes(p);
@@ -96,18 +103,33 @@ struct Bytes {
       q[2 * i + 1] = _mm256_srli_epi16(raw[i], 8);
     }
   }
+  template <int Blocks>
+  static inline __attribute__((always_inline)) void add(const __m256i* q, const __m256i* x, const float* by,
+                                                        __m256& sum) {
+    add_halves<Blocks>(q, x, by, sum);
+  }
   static inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) { return sum + added; }
 };
 
-// The unpacker of codes of a width.
-template <int Bits>
-using Unpacker = std::conditional_t<Bits == 8, Bytes, Pairs<Bits>>;
+// Unpacks a step of 4-bit codes to four vectors of int16 if Wide, otherwise two of bytes. A dword has the codes of eight
+// columns.
+template <bool Wide>
+struct Nibbles {
+  static constexpr bool kFactors = false;
+  static constexpr int kBits = 4, kVectors = Wide ? 4 : 2, kBefore = 0, kReach = kStep / 2;
 
-// Returns the packed activations of the first row from column k on.
-IG_INLINE const __m256i* pair_activations(const Activations& x, int64_t k) {
-  const int64_t from = k & ~int64_t(kDepth - 1);
-  return static_cast<const __m256i*>(x.data) + (from * x.rows + k - from) / 16;
-}
+  static inline __attribute__((always_inline)) void load(const uint8_t* p, __m256i* raw) { raw[0] = load_bytes(p); }
+  static inline __attribute__((always_inline)) void unpack(const __m256i* raw, __m256i* q) {
+    Wide ? nibble_words(raw[0], q) : nibble_bytes<false>(raw[0], q);
+  }
+  template <int Blocks>
+  static inline __attribute__((always_inline)) void add(const __m256i* q, const __m256i* x, const float* by,
+                                                        __m256& sum) {
+    const __m256i t = Wide ? word_sums(q, x) : byte_sums<Integers::bytes>(q, x);
+    sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), lane_scales<Blocks>(by), sum);
+  }
+  static inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) { return sum + added; }
+};
 
 // Copies codes to a buffer of the given size, with room around them for loads that reach further. Returns where they
 // are.

@@ -3,6 +3,14 @@
 
 #include "cpu/matmul/stream/scale_reader_avx2.h"
 
+namespace ingot::cpu {
+
+// Products of codes of 3, 5 and 6 bits with one activation row, and of all integers with a few. They are in
+// cpu/matmul/stream/avx2.cc, a unit of its own, so that both compile at the same time.
+void stream_product_avx2(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
+
+}  // namespace ingot::cpu
+
 namespace ingot::cpu::INGOT_ISA {
 
 // Unpacks 64 affine 4-bit codes to four vectors of int16.
@@ -190,6 +198,9 @@ static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_
 }
 
 static void byte_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  if (w.bits < 8) {
+    return stream_product_avx2(w, x, n0, n1, y);
+  }
   with_scales(w, [&]<ScaleType T, int Group>() { byte_rows<T, Group>(w, x, n0, n1, y); });
 }
 
