@@ -1,5 +1,5 @@
-// With AVX2, row products of codes of 3, 5 and 6 bits, and streaming products of all integers. All other products are in
-// cpu/matmul/avx2.cc, a unit of its own, so that both compile at the same time.
+// With AVX2, row products of codes of 3, 5 and 6 bits, and streaming products of all integers. All other products are
+// in cpu/matmul/avx2.cc, a unit of its own, so that both compile at the same time.
 #define INGOT_ISA avx2
 #include "cpu/simd/simd.h"
 

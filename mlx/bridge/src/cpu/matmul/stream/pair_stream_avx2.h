@@ -69,16 +69,17 @@ struct StreamRange {
   float* y;          // y[r * rows + i] for activation row r and weight row n0 + i
 };
 
-// Computes the products of a range with all activation rows, R, each of which is contiguous (Layout::vector). Each step of a
-// weight row is unpacked once for all of them. If S is 2, weight rows are read at two places at a time, which uses more
-// of the memory bandwidth, and results are stored. With more activation rows there are too few registers for that;
+// Computes the products of a range with all activation rows, R, each of which is contiguous (Layout::vector). Each step
+// of a weight row is unpacked once for all of them. If S is 2, weight rows are read at two places at a time, which uses
+// more of the memory bandwidth, and results are stored. With more activation rows there are too few registers for that;
 // results are then added to those in y.
 //
 // A step has one block of 64 columns or two of 32. The loop is the same at the ends of rows: loops for these, and whole
 // units unrolled, took a minute to compile.
 template <class Codes, int Blocks, ScaleType T, int S, int R>
 static void stream_codes(const Weights& w, const Activations& x, const StreamRange& range) {
-  constexpr int kVectors = Codes::kVectors, kStepBytes = kStep / 8 * Codes::kBits, kAtOnce = 2;  // unrolled steps
+  constexpr int kVectors = Codes::kVectors, kStepBytes = kStep / 8 * Codes::kBits;
+  constexpr int kAtOnce = 2;  // unrolled steps
   const Codes unpacker;
   const UnitScales<T> weight_scales(w);
   constexpr int block = kStep / Blocks;  // columns
@@ -144,7 +145,8 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
           unpacker.unpack(raw, q);
 #pragma GCC unroll 4
           for (int r = 0; r < R; r++) {
-            unpacker.template add<Blocks>(q, v + u * kVectors + r * apart, by + (s * R + r) * kUnit + u * Blocks, sum[s][r]);
+            const float* block_scales = by + (s * R + r) * kUnit + u * Blocks;
+            unpacker.template add<Blocks>(q, v + u * kVectors + r * apart, block_scales, sum[s][r]);
           }
         }
       };
@@ -199,7 +201,8 @@ static void stream_pieces(const Weights& w, const Activations& x, int64_t n0, in
       part.k1 = part.k0 + chunk < w.columns ? part.k0 + chunk : w.columns;
       // the same columns of a later row
       part.prefetch = (1 + kPrefetchDistance / ((part.k1 - part.k0) / 8 * w.bits + 1)) * w.row_bytes();
-      x.rows == 3 ? stream_codes<Codes, Blocks, T, 1, 3>(w, x, part) : stream_codes<Codes, Blocks, T, 1, 4>(w, x, part);
+      x.rows == 3 ? stream_codes<Codes, Blocks, T, 1, 3>(w, x, part)
+                  : stream_codes<Codes, Blocks, T, 1, 4>(w, x, part);
     }
   }
 }
@@ -207,7 +210,8 @@ static void stream_pieces(const Weights& w, const Activations& x, int64_t n0, in
 template <class Codes>
 static void stream(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   with_scale_type(w, [&]<ScaleType T>() {
-    x.layout.block < kStep ? stream_pieces<Codes, 2, T>(w, x, n0, n1, y) : stream_pieces<Codes, 1, T>(w, x, n0, n1, y);
+    x.layout.block < kStep ? stream_pieces<Codes, 2, T>(w, x, n0, n1, y)
+                           : stream_pieces<Codes, 1, T>(w, x, n0, n1, y);
   });
 }
 

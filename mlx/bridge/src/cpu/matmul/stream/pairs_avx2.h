@@ -111,8 +111,8 @@ struct Bytes {
   static inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) { return sum + added; }
 };
 
-// Unpacks a step of 4-bit codes to four vectors of int16 if Wide, otherwise two of bytes. A dword has the codes of eight
-// columns.
+// Unpacks a step of 4-bit codes to four vectors of int16 if Wide, otherwise two of bytes. A dword has the codes of
+// eight columns.
 template <bool Wide>
 struct Nibbles {
   static constexpr bool kFactors = false;
