@@ -61,31 +61,26 @@ IG_INLINE __m256 load_blocks(const float* p, int64_t n) {
   return _mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), lane));
 }
 
-// A range of weight rows and of columns, which begin with a depth, and where its results go.
-struct StreamRange {
-  int64_t n0, rows;  // weight rows
-  int64_t k0, k1;    // columns
-  int64_t prefetch;  // bytes from codes to those that are prefetched
-  float* y;          // y[r * rows + i] for activation row r and weight row n0 + i
-};
-
-// Computes the products of a range with all activation rows, R, each of which is contiguous (Layout::vector). Each step
-// of a weight row is unpacked once for all of them. If S is 2, weight rows are read at two places at a time, which uses
-// more of the memory bandwidth, and results are stored. With more activation rows there are too few registers for that;
-// results are then added to those in y.
+// Computes y[m][n-n0] = x[m] . W[n] for all activation rows, R, and weight rows [n0, n1). Each step of a weight row is
+// unpacked once for all activation rows, each of which is contiguous (Layout::vector). If S is 2, weight rows are read
+// at two places at a time, which uses more of the memory bandwidth. With more activation rows there are too few
+// registers for that.
+//
+// Weight rows are read as a whole, although the activations of wide ones do not fit in the L1 cache: in chunks, whose
+// runs of memory are shorter, 4096 columns take up to a third longer.
 //
 // A step has one block of 64 columns or two of 32. The loop is the same at the ends of rows: loops for these, and whole
 // units unrolled, took a minute to compile.
 template <class Codes, int Blocks, ScaleType T, int S, int R>
-static void stream_codes(const Weights& w, const Activations& x, const StreamRange& range) {
+static void stream_codes(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   constexpr int kVectors = Codes::kVectors, kStepBytes = kStep / 8 * Codes::kBits;
   constexpr int kAtOnce = 2;  // unrolled steps
   const Codes unpacker;
   const UnitScales<T> weight_scales(w);
   constexpr int block = kStep / Blocks;  // columns
-  const int64_t bytes = w.row_bytes(), x_blocks = x.columns / block, k1 = range.k1, columns = kUnit * block;
+  const int64_t bytes = w.row_bytes(), x_blocks = x.columns / block, columns = kUnit * block;
   const uint8_t *begin = w.codes + unpacker.kBefore, *end = w.codes + w.rows * bytes - unpacker.kReach;
-  const int64_t stride = (range.rows + S - 1) / S;  // the middle row may be computed twice
+  const int64_t stride = (n1 - n0 + S - 1) / S;
   for (int64_t i = 0; i < stride; i++) {
     int64_t rows[S];
     const uint8_t* codes[S];
@@ -93,19 +88,19 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
     alignas(32) float scales[S][R][kUnit];
 #pragma GCC unroll 2
     for (int s = 0; s < S; s++) {
-      rows[s] = s ? range.rows - stride + i : i;
-      codes[s] = w.codes + (range.n0 + rows[s]) * bytes + range.k0 / 8 * Codes::kBits;
+      rows[s] = s ? n1 - stride + i : n0 + i;  // the middle row may be computed twice
+      codes[s] = w.codes + rows[s] * bytes;
 #pragma GCC unroll 4
       for (int r = 0; r < R; r++) {
         sum[s][r] = added[s][r] = _mm256_setzero_ps();
       }
     }
-    for (int64_t k = range.k0; k < k1; k += columns) {
-      const int64_t left = k1 - k < columns ? k1 - k : columns, b = k / block, n = left / block;
+    for (int64_t k = 0; k < w.columns; k += columns) {
+      const int64_t left = w.columns - k < columns ? w.columns - k : columns, b = k / block, n = left / block;
 #pragma GCC unroll 2
       for (int s = 0; s < S; s++) {
         __m256 scale, bias;
-        weight_scales.read(range.n0 + rows[s], b, n, scale, bias);
+        weight_scales.read(rows[s], b, n, scale, bias);
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++) {
           const int64_t at = r * x_blocks + b;
@@ -138,7 +133,7 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
         for (int s = 0; s < S; s++) {
           const uint8_t* at = p[s] + u * kStepBytes;
           if (kStepBytes > 32 || u % 2 == 0) {
-            prefetch(reinterpret_cast<const char*>(at + range.prefetch));
+            prefetch(at + kPrefetchDistance);
           }
           __m256i raw[2], q[4];
           unpacker.load(at, raw);
@@ -175,43 +170,30 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
     for (int s = 0; s < S; s++) {
 #pragma GCC unroll 4
       for (int r = 0; r < R; r++) {
-        float& to = range.y[r * range.rows + rows[s]];
-        const float value = add_lanes(unpacker.finish(sum[s][r], added[s][r]));
-        to = S == 2 ? value : to + value;
+        y[r * (n1 - n0) + rows[s] - n0] = add_lanes(unpacker.finish(sum[s][r], added[s][r]));
       }
     }
   }
 }
 
-// Computes y[m][n-n0] = x[m] . W[n] for all activation rows, 2 to 4, and weight rows [n0, n1).
+// stream_codes for the number of rows: 2 to 4, and 3 of 4-bit codes.
 template <class Codes, int Blocks, ScaleType T>
-static void stream_pieces(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  StreamRange part = {.n0 = n0, .rows = n1 - n0, .k0 = 0, .k1 = w.columns, .prefetch = kPrefetchDistance, .y = y};
+static void stream_few(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   if (x.rows == 2) {
-    return stream_codes<Codes, Blocks, T, 2, 2>(w, x, part);
+    return stream_codes<Codes, Blocks, T, 2, 2>(w, x, n0, n1, y);
   }
   if constexpr (Codes::kBits == 4) {
-    return stream_codes<Codes, Blocks, T, 2, 3>(w, x, part);
+    stream_codes<Codes, Blocks, T, 2, 3>(w, x, n0, n1, y);
   } else {
-    // The activations of a chunk of columns stay in the L1 cache while the weight rows pass through.
-    constexpr int64_t kChunkBytes = 24 << 10;
-    const int64_t chunk = even_chunk(w.columns, kChunkBytes / (4 * 2));
-    __builtin_memset(y, 0, size_t(x.rows * part.rows) * sizeof(float));
-    for (part.k0 = 0; part.k0 < w.columns; part.k0 += chunk) {
-      part.k1 = part.k0 + chunk < w.columns ? part.k0 + chunk : w.columns;
-      // the same columns of a later row
-      part.prefetch = (1 + kPrefetchDistance / ((part.k1 - part.k0) / 8 * w.bits + 1)) * w.row_bytes();
-      x.rows == 3 ? stream_codes<Codes, Blocks, T, 1, 3>(w, x, part)
-                  : stream_codes<Codes, Blocks, T, 1, 4>(w, x, part);
-    }
+    x.rows == 3 ? stream_codes<Codes, Blocks, T, 1, 3>(w, x, n0, n1, y)
+                : stream_codes<Codes, Blocks, T, 1, 4>(w, x, n0, n1, y);
   }
 }
 
 template <class Codes>
 static void stream(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   with_scale_type(w, [&]<ScaleType T>() {
-    x.layout.block < kStep ? stream_pieces<Codes, 2, T>(w, x, n0, n1, y)
-                           : stream_pieces<Codes, 1, T>(w, x, n0, n1, y);
+    x.layout.block < kStep ? stream_few<Codes, 2, T>(w, x, n0, n1, y) : stream_few<Codes, 1, T>(w, x, n0, n1, y);
   });
 }
 
