@@ -343,13 +343,13 @@ int main(int argc, char** argv) {
               variant++;
               continue;
             }
-            if (rows == 1 || rows == 3) {
-              run(shape(k, Type(t), fast, rows, 4096 / unit * unit + unit, n),
-                  [&] { product(k, Type(t), fast, rows, 4096 / unit * unit + unit, n); });
+            if (rows <= 4) {  // streams over several depths, which end within one
+              const int64_t wide = (rows % 2 ? 4096 : 1024) / unit * unit + unit;
+              run(shape(k, Type(t), fast, rows, wide, n), [&] { product(k, Type(t), fast, rows, wide, n); });
               cases++;
             }
-            if (rows <= 4 && k.bits == 4) {  // columns of whole depths, which are streamed
-              run(shape(k, Type(t), fast, rows, 4608, n), [&] { product(k, Type(t), fast, rows, 4608, n); });
+            if (rows <= 4 && k.bits == 4) {  // whole depths
+              run(shape(k, Type(t), fast, rows, 1024, n), [&] { product(k, Type(t), fast, rows, 1024, n); });
               cases++;
             }
             if ((variant + t) % 2 == 0) {
