@@ -105,7 +105,7 @@ static void stream_codes(const Weights& w, const Activations& x, int64_t n0, int
         for (int r = 0; r < R; r++) {
           const int64_t at = r * x_blocks + b;
           _mm256_store_ps(scales[s][r], _mm256_mul_ps(scale, load_blocks(x.scales + at, n)));
-          __m256& to = Codes::kFactors ? added[s][r] : sum[s][r];
+          __m256& to = Codes::kDivides ? added[s][r] : sum[s][r];
           to = _mm256_fmadd_ps(bias, load_blocks(x.sums + at, n), to);
         }
       }
@@ -176,7 +176,7 @@ static void stream_codes(const Weights& w, const Activations& x, int64_t n0, int
   }
 }
 
-// stream_codes for the number of rows: 2 to 4, and 3 of 4-bit codes.
+// Calls stream_codes for the number of activation rows: 2 to 4, at most 3 with 4-bit codes.
 template <class Codes, int Blocks, ScaleType T>
 static void stream_few(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   if (x.rows == 2) {
@@ -190,6 +190,7 @@ static void stream_few(const Weights& w, const Activations& x, int64_t n0, int64
   }
 }
 
+// Calls stream_few for the scales and blocks of the weights.
 template <class Codes>
 static void stream(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   with_scale_type(w, [&]<ScaleType T>() {

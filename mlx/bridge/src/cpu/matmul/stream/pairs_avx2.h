@@ -6,19 +6,24 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Adds the products of a step's unpacked codes and an activation row, times the scales of its blocks. The first two
-// vectors have the columns of the first half of the step.
-template <int Blocks>
-IG_INLINE void add_halves(const __m256i* q, const __m256i* x, const float* scales, __m256& sum) {
-  __m256i t[2] = {_mm256_madd_epi16(q[0], load_bytes(x)), _mm256_madd_epi16(q[2], load_bytes(x + 2))};
-  t[0] = add16(t[0], q[1], load_bytes(x + 1));
-  t[1] = add16(t[1], q[3], load_bytes(x + 3));
-  t[0] = Blocks == 1 ? _mm256_add_epi32(t[0], t[1]) : t[0];
+// Steps of four vectors of int16, of which the first two have the columns of the first half of the step.
+struct Halves {
+  static constexpr int kVectors = 4;  // of a step's activations
+
+  // Adds the products of a step's unpacked codes and an activation row, times the scales of its blocks.
+  template <int Blocks>
+  static inline __attribute__((always_inline)) void add(const __m256i* q, const __m256i* x, const float* scales,
+                                                        __m256& sum) {
+    __m256i t[2] = {_mm256_madd_epi16(q[0], load_bytes(x)), _mm256_madd_epi16(q[2], load_bytes(x + 2))};
+    t[0] = add16(t[0], q[1], load_bytes(x + 1));
+    t[1] = add16(t[1], q[3], load_bytes(x + 3));
+    t[0] = Blocks == 1 ? _mm256_add_epi32(t[0], t[1]) : t[0];
 #pragma GCC unroll 2
-  for (int b = 0; b < Blocks; b++) {
-    sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t[b]), _mm256_broadcast_ss(scales + b), sum);
+    for (int b = 0; b < Blocks; b++) {
+      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t[b]), _mm256_broadcast_ss(scales + b), sum);
+    }
   }
-}
+};
 
 // Unpacks a step of 2-, 3-, 5- or 6-bit codes to four vectors of int16, each of 16 columns in either half: vectors 0
 // and 1 have the columns of the first 32, vectors 2 and 3 of the others. A shuffle moves the bytes that contain two
@@ -26,15 +31,15 @@ IG_INLINE void add_halves(const __m256i* q, const __m256i* x, const float* scale
 // eight columns apart, so that their codes lie at the same bit: sums are multiples of a power of two, which finish
 // divides by. Both are exact.
 template <int Bits>
-struct Pairs {
-  static constexpr int kBits = Bits, kVectors = 4;  // kVectors: of a step's activations
+struct Pairs : Halves {
+  static constexpr int kBits = Bits;
+  static constexpr bool kDivides = true;  // whether finish divides the sum; biases are then added after it
   static constexpr int kQuarter = 2 * Bits, kHalf = 4 * Bits;  // bytes of 16 and of 32 columns
   // Whether 16 bytes contain the codes of two vectors, and of all four. They are then loaded to both halves of a
   // vector. Otherwise a load of 32 bytes begins so early that each half has its codes: nothing must cross the halves.
   static constexpr bool kOne = Bits <= 3, kAll = Bits == 2;
   // The bytes that load may read before and from its address on.
   static constexpr int kBefore = kOne ? 0 : 16 - kQuarter;
-  static constexpr bool kFactors = true;  // whether finish divides
   static constexpr int kReach = kAll ? 16 : kOne ? kHalf + 16 : kHalf + 32 - kBefore;
 
   __m256i first, second, mask;
@@ -77,20 +82,15 @@ struct Pairs {
     q[2] = _mm256_and_si256(v1, mask);
     q[3] = _mm256_and_si256(_mm256_srli_epi16(v1, Bits), mask);
   }
-  template <int Blocks>
-  static inline __attribute__((always_inline)) void add(const __m256i* q, const __m256i* x, const float* by,
-                                                        __m256& sum) {
-    add_halves<Blocks>(q, x, by, sum);
-  }
   inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) const {
     return _mm256_fmadd_ps(sum, factor, added);
   }
 };
 
 // Unpacks a step of 8-bit codes as Pairs does: of each 32 columns the even ones, then the odd ones.
-struct Bytes {
-  static constexpr bool kFactors = false;
-  static constexpr int kBits = 8, kVectors = 4, kBefore = 0, kReach = kStep;
+struct Bytes : Halves {
+  static constexpr bool kDivides = false;
+  static constexpr int kBits = 8, kBefore = 0, kReach = kStep;
 
   static inline __attribute__((always_inline)) void load(const uint8_t* p, __m256i* raw) {
     raw[0] = load_bytes(p);
@@ -103,19 +103,14 @@ struct Bytes {
       q[2 * i + 1] = _mm256_srli_epi16(raw[i], 8);
     }
   }
-  template <int Blocks>
-  static inline __attribute__((always_inline)) void add(const __m256i* q, const __m256i* x, const float* by,
-                                                        __m256& sum) {
-    add_halves<Blocks>(q, x, by, sum);
-  }
-  static inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) { return sum + added; }
+  static inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256) { return sum; }
 };
 
 // Unpacks a step of 4-bit codes to four vectors of int16 if Wide, otherwise two of bytes. A dword has the codes of
 // eight columns.
 template <bool Wide>
 struct Nibbles {
-  static constexpr bool kFactors = false;
+  static constexpr bool kDivides = false;
   static constexpr int kBits = 4, kVectors = Wide ? 4 : 2, kBefore = 0, kReach = kStep / 2;
 
   static inline __attribute__((always_inline)) void load(const uint8_t* p, __m256i* raw) { raw[0] = load_bytes(p); }
@@ -128,7 +123,7 @@ struct Nibbles {
     const __m256i t = Wide ? word_sums(q, x) : byte_sums<Integers::bytes>(q, x);
     sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), lane_scales<Blocks>(by), sum);
   }
-  static inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256 added) { return sum + added; }
+  static inline __attribute__((always_inline)) __m256 finish(__m256 sum, __m256) { return sum; }
 };
 
 // Copies codes to a buffer of the given size, with room around them for loads that reach further. Returns where they
