@@ -1,7 +1,7 @@
 // Row products with AVX2 of codes of 3, 5 and 6 bits for one activation row; see vector_x86.h.
 #pragma once
 
-#include "cpu/matmul/stream/pairs_avx2.h"
+#include "cpu/matmul/stream/unpackers_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
