@@ -39,8 +39,11 @@ def describe():
 
 def compile_peaks(source, folder):
     """Compiles peaks.cc for this processor, once, and gives the program's path."""
-    with open(source, "rb") as f:
-        key = hashlib.sha256(f.read() + str(describe()).encode()).hexdigest()[:12]
+    contents = b""
+    for path in source, os.path.join(os.path.dirname(source), "machine.h"):
+        with open(path, "rb") as f:
+            contents += f.read()
+    key = hashlib.sha256(contents + str(describe()).encode()).hexdigest()[:12]
     target = os.path.join(folder, f"peaks-{key}")
     if not os.path.exists(target):
         compiler = os.environ.get("CXX") or next((c for c in ("c++", "g++", "clang++") if shutil.which(c)), None)

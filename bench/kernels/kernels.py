@@ -6,8 +6,8 @@ instructions that do them), whichever takes longer; `memory` and `multiply` are 
 Products of int16 that use Winograd's method need half of the multiplications, so their share may exceed 1. With few rows unpacking takes
 longer than multiplying: `cached` is the time of the same product with its weights in the cache, that is of all of its instructions, over the
 measured one. A virtual machine's processors and memory change speed within seconds, so `memory` and `cached` are medians of ratios within a
-round. `both` is the time of a plain loop with the same ratio of work to bytes (overlap.cc) over the measured one: work that loads
-operands from the L1 cache does not overlap fully with reading memory on every machine. `slower` compares with the type of the same
+round. `both` is the time of a plain loop with the same ratio of work to bytes over the measured one (bench/cpu/peaks/overlap.cc): work
+that loads operands from the L1 cache does not overlap fully with reading memory on every machine. `slower` compares with the type of the same
 number of rows and the same mode of multiplication that has the best share. Writes bench/results/kernels.json.
 
 With one thread, times are those of the processor, so that a busy machine measures, too. --cached prints the times with weights in the cache
@@ -106,11 +106,17 @@ def check(status):
         sys.exit("the kernels do not compile")
 
 
+def compile_limit(compiler, folder, name, isa):
+    """Compiles a program of bench/cpu/peaks for an instruction set, and returns its path."""
+    program = os.path.join(folder, f"{name}-{isa}")
+    source = os.path.join(ROOT, "bench", "cpu", "peaks", name + ".cc")
+    check(subprocess.run([*compiler, "-std=c++20", "-O3", *LIMITS[isa], "-pthread", "-o", program, source]).returncode)
+    return program
+
+
 def limits(compiler, folder, isa, threads):
     """Multiply-adds per second of each mode, as the instructions of a set reach them."""
-    program = os.path.join(folder, "peaks-" + isa)
-    source = os.path.join(ROOT, "bench", "cpu", "peaks", "peaks.cc")
-    check(subprocess.run([*compiler, "-std=c++20", "-O3", *LIMITS[isa], "-pthread", "-o", program, source]).returncode)
+    program = compile_limit(compiler, folder, "peaks", isa)
     try:
         best = collections.defaultdict(float)
         for _ in range(3):
@@ -124,10 +130,8 @@ def limits(compiler, folder, isa, threads):
 
 
 def overlaps(compiler, folder, isa, threads, rounds):
-    """Returns pairs: the ratio of work to reading, in rising order, and the time of both over the longer; see overlap.cc."""
-    program = os.path.join(folder, "overlap-" + isa)
-    source = os.path.join(HERE, "overlap.cc")
-    check(subprocess.run([*compiler, "-std=c++20", "-O3", *LIMITS[isa], "-pthread", "-o", program, source]).returncode)
+    """Returns pairs of the last two numbers of overlap.cc's lines, in rising order, or none if the processor lacks the set."""
+    program = compile_limit(compiler, folder, "overlap", isa)
     done = subprocess.run([program, str(threads), str(rounds)], stdout=subprocess.PIPE, text=True)
     if done.returncode < 0:  # the processor lacks the instructions
         return []
@@ -136,7 +140,7 @@ def overlaps(compiler, folder, isa, threads, rounds):
 
 
 def interpolate(pairs, at):
-    """Returns the second number at a first one, of the nearest pair beyond the ends."""
+    """Interpolates the second numbers of pairs linearly at a first number. Beyond the ends it is that of the nearest pair."""
     for (x0, y0), (x1, y1) in zip(pairs, pairs[1:]):
         if x0 <= at < x1:
             return y0 + (y1 - y0) * (at - x0) / (x1 - x0)
@@ -168,7 +172,8 @@ def explain(line, rates, overlap):
     line["multiply"] = round(line["products"] / rate / line["seconds"], 3) if rate else 0
     line["limit"] = "multiply" if line["multiply"] > line["memory"] else "memory"
     line["share"] = max(line["memory"], line["multiply"])
-    over = max(1, interpolate(overlap, line["cached"] / line["memory"])) if overlap else 1
+    ratio = line["cached"] / line["memory"] if line["memory"] else float("inf")  # rounded to 0 by portable kernels
+    over = max(1, interpolate(overlap, ratio)) if overlap else 1
     line["both"] = round(max(line["memory"], line["cached"]) * over, 3)
     return line
 

@@ -17,10 +17,10 @@
 #include <vector>
 
 #if defined(__linux__)
-#include <sys/mman.h>
 #include <time.h>
 #endif
 
+#include "../cpu/peaks/machine.h"
 #include "cpu/isa.h"
 #include "cpu/matmul/work.h"
 
@@ -111,14 +111,11 @@ double now() {
 // A large region of memory with arbitrary contents, which all types share as their codes, scales and biases.
 uint8_t* pool() {
   static uint8_t* data = [] {
-    auto p = static_cast<uint8_t*>(std::aligned_alloc(size_t(2) << 20, kBytes));
+    auto p = static_cast<uint8_t*>(LargePages(kBytes));
     if (!p) {
       std::fprintf(stderr, "kernels: no memory\n");
       std::exit(1);
     }
-#if defined(__linux__)
-    madvise(p, kBytes, MADV_HUGEPAGE);  // if refused, small pages are measured
-#endif
     // The bytes are numbers of ordinary size in all types, so that nothing is subnormal: 0x38 to 0x47.
     uint64_t state = 1;
     for (size_t i = 0; i < kBytes; i++) {

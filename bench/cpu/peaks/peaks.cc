@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,14 +15,13 @@
 #include <utility>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 #if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 #endif
+
+#include "machine.h"
 
 namespace {
 
@@ -31,15 +29,6 @@ constexpr size_t kBytes = size_t(512) << 20;
 constexpr int kPasses = 7;
 constexpr double kSeconds = 0.15; // approximate time of each arithmetic pass
 
-#if defined(__AVX512F__)
-constexpr int kWidth = 64;
-#elif defined(__AVX__)
-constexpr int kWidth = 32;
-#else
-constexpr int kWidth = 16;
-#endif
-
-typedef float Floats __attribute__((vector_size(kWidth)));
 typedef uint64_t Words __attribute__((vector_size(kWidth)));
 
 volatile uint64_t sink;
@@ -52,10 +41,6 @@ volatile uint64_t sink;
 #else
 #define PIN(v) asm volatile("" : "+m"(v))
 #endif
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Runs fn(thread) on all threads at once, kPasses times. Returns the median time from the first start to the last end.
 double Median(int threads, const std::function<void(int)>& fn) {
@@ -94,11 +79,8 @@ uint64_t Sum(const char* p, size_t bytes) {
 double Read(int threads) {
   static char* data = nullptr;
   if (!data) {
-    data = static_cast<char*>(std::aligned_alloc(size_t(2) << 20, kBytes));
+    data = static_cast<char*>(LargePages(kBytes));
     if (!data) return 0;
-#if defined(__linux__)
-    madvise(data, kBytes, MADV_HUGEPAGE); // if refused, small pages are measured
-#endif
     std::memset(data, 1, kBytes);
   }
   const size_t share = kBytes / threads / 4096 * 4096;

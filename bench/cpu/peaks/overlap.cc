@@ -2,14 +2,13 @@
 //
 // The loop is the simplest with the shape of a product of few rows: it reads each cache line of a large region once,
 // and multiplies it by vectors from a small buffer in the L1 cache, as kernels do by their activations. It has no
-// scales, no unpacking and no results. A line of output has the multiplications per cache line, the time of the loop
-// with its region in the L2 cache over that of a plain read, and the time of the loop over the longer of the two, which
-// is 1 where both overlap fully. Both are medians of ratios within a round. Compile with -O3 and the instructions to
-// measure.
+// scales, no unpacking and no results. Each line of output has three numbers: the multiplications per cache line, the
+// time of the loop over the L2 cache divided by that of a plain read, and the time of the loop over memory divided by
+// the longer of these two. The last is 1 where reading and multiplying overlap fully. The ratios are medians over
+// rounds. Compile with -O3 and the instructions to measure.
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,41 +18,29 @@
 #include <utility>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "machine.h"
 
 namespace {
 
-constexpr size_t kBytes = size_t(192) << 20;   // read in turn, or more; several times the largest cache
+constexpr size_t kBytes = size_t(192) << 20;   // of the region, at least; several times the largest cache
 constexpr size_t kPart = size_t(8) << 20;      // that a thread reads in a pass
-constexpr size_t kCached = size_t(128) << 10;  // that a thread reads again and again, from the L2 cache
+constexpr size_t kCached = size_t(128) << 10;  // that a thread reads repeatedly, from the L2 cache
 constexpr size_t kOperands = size_t(8) << 10;  // in the L1 cache
 constexpr size_t kLine = 64, kAhead = 2048;    // bytes of a cache line and of the prefetch distance, as in the kernels
-// Bytes of a page. The hardware's prefetchers start anew in each, so its first lines are prefetched from farther away:
-// on Zen 3 that is the fastest way to read one stream.
+// Bytes of a page. The hardware's prefetchers restart in each, so its first lines are prefetched from farther away. On
+// Zen 3 that is the fastest way to read one stream.
 constexpr size_t kPage = 4096;
-
-#if defined(__AVX512F__)
-constexpr int kWidth = 64;
-#elif defined(__AVX__)
-constexpr int kWidth = 32;
-#else
-constexpr int kWidth = 16;
-#endif
-
-typedef float Floats __attribute__((vector_size(kWidth)));
 
 volatile float sink;
 
-// The sums of a loop: so many that none waits for the one before.
+// Independent sums hide the latency of a multiply-add.
 constexpr int kSums = 8;
 
-// Reads `bytes` bytes from p, of which only the first `wrap` are different, and multiplies each line Count times.
+// Reads kPart bytes, the first `wrap` of p repeatedly, and multiplies each line Count times.
 template <int Count>
-void pass(const uint8_t* p, size_t bytes, size_t wrap, const uint8_t* operands) {
+void Pass(const uint8_t* p, size_t wrap, const uint8_t* operands) {
   Floats sums[kSums] = {};
-  for (size_t at = 0, x = 0; at < bytes; at += kLine, x = (x + Count * kWidth) & (kOperands - 1)) {
+  for (size_t at = 0, x = 0; at < kPart; at += kLine, x = (x + Count * kWidth) & (kOperands - 1)) {
     const uint8_t* line = p + (at & (wrap - 1));
     __builtin_prefetch(line + kAhead);
     if (uintptr_t(line) % kPage < kPage / 4) {
@@ -76,24 +63,17 @@ void pass(const uint8_t* p, size_t bytes, size_t wrap, const uint8_t* operands) 
   }
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-uint8_t* filled(size_t bytes) {
-  auto p = static_cast<uint8_t*>(std::aligned_alloc(size_t(2) << 20, (bytes + (size_t(2) << 20) - 1) >> 21 << 21));
+uint8_t* Filled(size_t bytes) {
+  auto p = static_cast<uint8_t*>(LargePages(bytes));
   if (!p) {
     std::fprintf(stderr, "overlap: no memory\n");
     std::exit(1);
   }
-#if defined(__linux__)
-  madvise(p, bytes, MADV_HUGEPAGE);  // if refused, small pages are measured
-#endif
   std::memset(p, 0x38, bytes);  // numbers of ordinary size
   return p;
 }
 
-double median(std::vector<double> values) {
+double Median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
   return values[values.size() / 2];
 }
@@ -102,9 +82,9 @@ class Machine {
  public:
   explicit Machine(int threads)
       : gate_(threads), share_(std::max(kBytes / size_t(threads) / kPart, size_t(2)) * kPart),
-        region_(filled(size_t(threads) * share_ + kPage)),
-        // A line's operands may begin at the end of the buffer.
-        operands_(filled(size_t(threads) * 2 * kOperands)) {
+        region_(Filled(size_t(threads) * share_ + kPage)),
+        // The operands of a line may reach past kOperands.
+        operands_(Filled(size_t(threads) * 2 * kOperands)) {
     for (int t = 1; t < threads; t++) {
       team_.emplace_back([this, t] {
         for (;;) {
@@ -128,29 +108,29 @@ class Machine {
   }
 
   template <int Count>
-  void measure(int rounds) {
+  void Measure(int rounds) {
     std::vector<double> balance, over;
     for (int i = 0; i < rounds; i++) {
-      const double read = time<0>(kPart), both = time<Count>(kPart), cached = time<Count>(kCached);
+      const double read = Time<0>(kPart), both = Time<Count>(kPart), cached = Time<Count>(kCached);
       balance.push_back(cached / read);
       over.push_back(both / std::max(cached, read));
     }
-    std::printf("%d %.3f %.3f\n", Count, median(balance), median(over));
+    std::printf("%d %.3f %.3f\n", Count, Median(balance), Median(over));
     std::fflush(stdout);
   }
 
  private:
   // Returns the seconds of a pass of all threads.
   template <int Count>
-  double time(size_t wrap) {
+  double Time(size_t wrap) {
     job_ = [&](int t) {
-      pass<Count>(region_ + size_t(t) * share_ + next_, kPart, wrap, operands_ + size_t(t) * 2 * kOperands);
+      Pass<Count>(region_ + size_t(t) * share_ + next_, wrap, operands_ + size_t(t) * 2 * kOperands);
     };
-    const double begun = now();
+    const double begun = Now();
     gate_.arrive_and_wait();
     job_(0);
     gate_.arrive_and_wait();
-    const double took = now() - begun;
+    const double took = Now() - begun;
     next_ = (next_ + kPart) % share_;
     return took;
   }
@@ -164,8 +144,8 @@ class Machine {
 };
 
 template <int... Counts>
-void measure_all(Machine& machine, int rounds, std::integer_sequence<int, Counts...>) {
-  (machine.measure<Counts>(rounds), ...);
+void MeasureAll(Machine& machine, int rounds, std::integer_sequence<int, Counts...>) {
+  (machine.Measure<Counts>(rounds), ...);
 }
 
 }  // namespace
@@ -177,5 +157,5 @@ int main(int argc, char** argv) {
     return 2;
   }
   Machine machine(threads);
-  measure_all(machine, rounds, std::integer_sequence<int, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48>());
+  MeasureAll(machine, rounds, std::integer_sequence<int, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48>());
 }
