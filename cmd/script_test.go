@@ -1,17 +1,16 @@
 package cmd_test
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/cmd"
 	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
@@ -19,13 +18,45 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"ingot": func() {
-			cmd.Version = cmp.Or(os.Getenv("AS_VERSION"), cmd.Version) // like a release build
-			os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-		},
-		"docker-credential-folder": credentialHelper,
-	})
+	testscript.Main(withProgram{m}, map[string]func(){"docker-credential-folder": credentialHelper})
+}
+
+// withProgram runs the tests with ingot on the PATH. It is a program and not, as usual with testscript, this one under
+// another name: olareg's initialization hashes a password, in 0.1 s for each of a thousand processes.
+type withProgram struct{ tests *testing.M }
+
+func (w withProgram) Run() int {
+	dir, err := os.MkdirTemp("", "ingot-program")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	build := exec.Command("go", append([]string{"build", "-ldflags=-w", "-o", dir}, buildFlags()...)...)
+	build.Args = append(build.Args, "./testdata/ingot")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %v: %s\n", build, err, out)
+		return 1
+	}
+	if err := os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return w.tests.Run()
+}
+
+// buildFlags returns the flags that this test was built with and that change ingot's code.
+func buildFlags() (flags []string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-race" || s.Key == "-tags" {
+			flags = append(flags, s.Key+"="+s.Value)
+		}
+	}
+	return flags
 }
 
 // TestScripts runs the scripts of testdata/script. Each has its own home and store, and the engine of the user who runs
