@@ -49,7 +49,7 @@ func (a *app) engineStatusCmd(options func() engine.Options) *cobra.Command {
 }
 
 func (a *app) engineInstallCmd(options func() engine.Options) *cobra.Command {
-	var asJSON bool
+	var asJSON, portable bool
 	c := &cobra.Command{
 		Use:   "install",
 		Short: "Download MLX's official wheel and compile the bridge",
@@ -57,11 +57,17 @@ func (a *app) engineInstallCmd(options func() engine.Options) *cobra.Command {
 checksum, and compile the bridge with this machine's C++20 compiler. Commands that need the engine
 install it on first use.
 
+The bridge has kernels for this machine's processor. Without AVX-512, those for AVX-512 are left
+out, which take half of the time to compile. --portable compiles all of them, for a container image
+or a home folder that several machines share.
+
 Several flavours can be installed side by side. Set INGOT_ENGINE_FLAVOUR to choose the one that
 commands use.`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			e, err := engine.Install(c.Context(), options())
+			opts := options()
+			opts.Portable = portable
+			e, err := engine.Install(c.Context(), opts)
 			if err != nil {
 				return err
 			}
@@ -73,6 +79,7 @@ commands use.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&portable, "portable", false, "compile kernels for all processors, not only this one")
 	return c
 }
 
@@ -146,6 +153,9 @@ func (a *app) needEngine(ctx context.Context) (*engine.Engine, error) {
 	if errors.Is(err, engine.ErrNotInstalled) {
 		a.note("installing the MLX engine (once)")
 		e, err = engine.Install(ctx, a.engineOptions(""))
+	}
+	if err == nil && e.Narrow {
+		a.note(engine.NarrowHint)
 	}
 	return e, err
 }

@@ -27,7 +27,9 @@ func (s *setup) wheelDir() string {
 	return filepath.Join(s.cacheDir, "wheels", fmt.Sprintf("%s-%s-%s", s.flavour, Version, s.wheelHash()))
 }
 
-func (s *setup) engineDir() string { return filepath.Join(s.cacheDir, "engine", s.key) }
+func (s *setup) engineDir() string { return s.engineDirOf(s.key) }
+
+func (s *setup) engineDirOf(key string) string { return filepath.Join(s.cacheDir, "engine", key) }
 
 // kernelDir returns "" if the user has no cache folder, which only an engine of INGOT_ENGINE can do without.
 func (s *setup) kernelDir() string {
@@ -46,12 +48,12 @@ func (s *setup) wheelHash() string {
 
 // makeKey hashes everything that determines the contents of an engine's folder except the compiler: a new compiler does
 // not require a new engine.
-func (s *setup) makeKey() (string, error) {
+func (s *setup) makeKey(t target) (string, error) {
 	h := newHash()
 	h.add("engine", Version, string(s.flavour), s.host.platform(), s.wheelHash())
-	h.add(compileFlags...)
+	h.add(t.flags()...)
 	h.add(linkFlags(s.host.os)...)
-	list, err := listSources(s.sources, s.host.arch)
+	list, err := listSources(s.sources, t)
 	if err != nil {
 		return "", err
 	}

@@ -36,7 +36,7 @@ var errOldCompiler = errors.New("does not support C++20")
 // the compilers in order while they are too old, and returns the one that it used.
 func (s *setup) buildBridge(ctx context.Context, compilers []compiler, wheel, tmp, out string) (compiler, error) {
 	dir := filepath.Join(tmp, "src")
-	list, err := listSources(s.sources, s.host.arch)
+	list, err := listSources(s.sources, s.target)
 	if err != nil {
 		return compiler{}, err
 	}
@@ -72,7 +72,7 @@ func (s *setup) compile(ctx context.Context, c compiler, units []unit, wheel, di
 	group.SetLimit(runtime.NumCPU())
 	for i, u := range units {
 		objects[i] = u.name + ".o"
-		args := slices.Concat(compileFlags, u.flags, includes, []string{"-c", u.file(), "-o", objects[i]})
+		args := slices.Concat(s.target.flags(), u.flags, includes, []string{"-c", u.file(), "-o", objects[i]})
 		group.Go(func() error { return s.runCompiler(gctx, c, dir, args) })
 	}
 	if err := group.Wait(); err != nil {

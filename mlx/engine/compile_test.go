@@ -18,12 +18,13 @@ func TestListSources(t *testing.T) {
 		sources[name] = file("x")
 	}
 	always := []string{"a.cc", "a.h", "b/c/b.h", "b/other.cc", "b_avx2.cc"}
-	for arch, special := range map[string][]string{
-		"amd64":   {"b/avx2.cc", "b/avx512.cc", "b/avx512bf16.cc", "b/c/avx2.cc", "b/c/avx512vbmi.cc"},
-		"arm64":   {"b/neon.cc"},
-		"riscv64": nil,
+	for target, special := range map[target][]string{
+		{"amd64", true}:    {"b/avx2.cc", "b/avx512.cc", "b/avx512bf16.cc", "b/c/avx2.cc", "b/c/avx512vbmi.cc"},
+		{"amd64", false}:   {"b/avx2.cc", "b/c/avx2.cc"},
+		{"arm64", false}:   {"b/neon.cc"},
+		{"riscv64", false}: nil,
 	} {
-		list, err := listSources(sources, arch)
+		list, err := listSources(sources, target)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func TestListSources(t *testing.T) {
 			names = append(names, src.name)
 		}
 		if !slices.Equal(names, want) {
-			t.Errorf("%s: %v, want %v", arch, names, want)
+			t.Errorf("%v: %v, want %v", target, names, want)
 		}
 		units, err := makeUnits(list)
 		if err != nil {
@@ -46,17 +47,17 @@ func TestListSources(t *testing.T) {
 			for _, name := range u.files {
 				isSpecial := slices.Contains(special, name)
 				if isSpecial != slices.Contains(u.flags, "-O3") || isSpecial && path.Base(name) != path.Base(u.files[0]) {
-					t.Errorf("%s: unit %s has files %v and flags %v", arch, u.name, u.files, u.flags)
+					t.Errorf("%v: unit %s has files %v and flags %v", target, u.name, u.files, u.flags)
 				}
 			}
 		}
 		slices.Sort(inUnits)
 		want = slices.DeleteFunc(want, func(name string) bool { return strings.HasSuffix(name, ".h") })
 		if !slices.Equal(inUnits, want) {
-			t.Errorf("%s: units have %v, want %v", arch, inUnits, want)
+			t.Errorf("%v: units have %v, want %v", target, inUnits, want)
 		}
 	}
-	list, err := listSources(fstest.MapFS{"a.h": file("x")}, "amd64")
+	list, err := listSources(fstest.MapFS{"a.h": file("x")}, target{"amd64", true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestMakeUnits(t *testing.T) {
 		"cpu/delta/avx2.cc": file(includes), "cpu/matmul/avx2.cc": file("xxxxx"), "cpu/matmul/matmul.cc": file("x"),
 		"cpu/matmul/stream/avx2.cc": file("xxx"),
 		"cpu/rows/norm.h":           file("#include \"cpu/rows/norm.h\"\n"), "cpu/matmul/work.h": file("xxxxxxxxxxxxxxxx"),
-	}, "amd64")
+	}, target{arch: "amd64"})
 	if err != nil {
 		t.Fatal(err)
 	}

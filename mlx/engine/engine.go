@@ -11,6 +11,10 @@
 // other place is searched, because a libmlx that does not match the bridge's headers corrupts memory. The key is a hash
 // of the bridge's sources, the compiler flags, the MLX version, the flavour, the locked wheels and the platform.
 //
+// On a processor without AVX-512 the bridge is compiled without kernels for it, which take half of the time. Its key is
+// another one. If only the engine of the other kind of processor is in the cache, Find returns that: both run
+// everywhere.
+//
 // Install downloads the wheels with the user's pip, which is configured with their index, proxy and certificates. It
 // accepts only the hashes in the embedded lock files. A failed or interrupted installation leaves no incomplete engine.
 // If two processes install the same engine, the second waits for the first and uses its result.
@@ -59,6 +63,7 @@ type Options struct {
 	Flavour  Flavour                                    // "" means INGOT_ENGINE_FLAVOUR, or else detected
 	CacheDir string                                     // "" means INGOT_CACHE, or else ingot/ in the user's cache
 	Python   string                                     // "" means INGOT_PYTHON, or else python3 or python with pip
+	Portable bool                                       // with kernels for all processors, not only for this one
 	CXX      string                                     // "" means CXX, or else c++, g++ or clang++
 	Log      func(format string, args ...any)           // one progress line per call, never concurrently; may be nil
 	Check    func(ctx context.Context, e *Engine) error // loads a new engine before Install keeps it; may be nil
@@ -76,6 +81,7 @@ type Engine struct {
 	Key     string
 	Source  string // how it was found: "INGOT_ENGINE" or "cache"
 	Kernels string // folder of the user for kernels that MLX compiles at run time; empty if there is no cache folder
+	Narrow  bool   // this processor has AVX-512, but the engine was compiled without it; Install mends that
 }
 
 // The values of Engine.Source and Report.Source.
@@ -146,13 +152,31 @@ func (s *setup) find() (*Engine, error) {
 		e.Source, e.Kernels = SourceEnv, s.kernelDir()
 		return e, nil
 	}
-	e, missing := open(s.engineDir(), s.host.libExt())
-	if len(missing) > 0 {
+	e := s.cached(s.engineDir())
+	if e == nil && s.host.arch == "amd64" && !s.Portable {
+		other, err := s.makeKey(target{s.host.arch, !s.target.wide})
+		if err != nil {
+			return nil, err
+		}
+		if e = s.cached(s.engineDirOf(other)); e != nil {
+			e.Narrow = s.target.wide
+		}
+	}
+	if e == nil {
 		return nil, failf(ErrNotInstalled, "the MLX engine (%s, %s) is not installed in %s: run 'ingot engine install'",
 			s.flavour, Version, s.engineDir())
 	}
-	e.Source, e.Kernels = SourceCache, s.kernelDir()
 	return e, nil
+}
+
+// cached returns the engine in a folder of the cache, or nil if there is no complete one.
+func (s *setup) cached(dir string) *Engine {
+	e, missing := open(dir, s.host.libExt())
+	if len(missing) > 0 {
+		return nil
+	}
+	e.Source, e.Kernels = SourceCache, s.kernelDir()
+	return e
 }
 
 // open reads an engine's folder and lists missing files.
@@ -212,6 +236,7 @@ type setup struct {
 	why      string  // why that flavour was chosen
 	platform []string
 	cacheDir string
+	target   target
 	key      string
 }
 
@@ -256,7 +281,7 @@ func newSetupEnv(opts Options) (*setup, error) {
 	return s, nil
 }
 
-// choose sets flavour, cache folder and key.
+// choose sets flavour, cache folder, target and key.
 func (s *setup) choose() error {
 	if err := s.chooseFlavour(); err != nil {
 		return err
@@ -264,8 +289,9 @@ func (s *setup) choose() error {
 	if err := s.chooseCache(); err != nil {
 		return err
 	}
+	s.target = target{s.host.arch, s.host.avx512 || s.Portable}
 	var err error
-	s.key, err = s.makeKey()
+	s.key, err = s.makeKey(s.target)
 	return err
 }
 

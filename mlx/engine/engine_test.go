@@ -106,7 +106,7 @@ func TestFindInFolderAnywhere(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	linux := host{os: "linux", arch: "amd64", root: t.TempDir()}
+	linux := host{os: "linux", arch: "amd64", root: t.TempDir(), avx512: true}
 	key := func(change func(o *Options)) string {
 		t.Helper()
 		o := emptyWorld(t, linux)
@@ -130,6 +130,13 @@ func TestKey(t *testing.T) {
 			s["more/neon.cc"] = file("x")
 			o.inside.sources = s
 		}},
+		{"for any processor", true, func(o *Options) { o.Portable = true }},
+		{"for any processor, on one without AVX-512", true, func(o *Options) {
+			h := linux
+			h.avx512 = false
+			o.inside.host, o.Portable = &h, true
+		}},
+		{"processor without AVX-512", false, func(o *Options) { h := linux; h.avx512 = false; o.inside.host = &h }},
 		{"file of another kind", true, func(o *Options) {
 			s := fakeBridge()
 			s["README.md"] = file("x")

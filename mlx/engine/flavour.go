@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/child"
+	"golang.org/x/sys/cpu"
 )
 
 // host describes the machine. Tests construct their own.
@@ -19,11 +20,16 @@ type host struct {
 	os, arch string
 	macOS    int                              // major version; 0 if unknown or not macOS
 	root     string                           // the folder that contains dev, proc, sys and lib
+	avx512   bool                             // the processor has what isa.cc requires of AVX-512
 	glibc    func(ctx context.Context) string // "2.36", or "" if unknown
 }
 
 func thisHost() host {
-	return host{os: runtime.GOOS, arch: runtime.GOARCH, macOS: macOSVersion(), root: "/", glibc: glibcVersion}
+	x := cpu.X86
+	return host{
+		os: runtime.GOOS, arch: runtime.GOARCH, macOS: macOSVersion(), root: "/", glibc: glibcVersion,
+		avx512: x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512VNNI,
+	}
 }
 
 func (h host) platform() string { return h.os + "/" + h.arch }

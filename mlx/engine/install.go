@@ -18,7 +18,7 @@ func Install(ctx context.Context, opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e, err := s.find()
-	if errors.Is(err, ErrNotInstalled) {
+	if errors.Is(err, ErrNotInstalled) || err == nil && e.Narrow {
 		e, err = s.install(ctx)
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *setup) install(ctx context.Context) (*Engine, error) {
 			return nil, err
 		}
 	}
-	done := func() bool { _, err := s.find(); return err == nil }
+	done := func() bool { return s.cached(s.engineDir()) != nil }
 	err = s.publish(ctx, s.engineDir(), done, func(tmp string) error { return s.assemble(ctx, compilers, wheel, tmp) })
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (s *setup) assemble(ctx context.Context, compilers []compiler, wheel, tmp s
 		Key:      s.key,
 		ABI:      s.abi,
 		Compiler: c.version,
-		Flags:    slices.Concat(compileFlags, linkFlags(s.host.os)),
+		Flags:    slices.Concat(s.target.flags(), linkFlags(s.host.os)),
 	}, "", "  ")
 	if err != nil {
 		return err

@@ -27,7 +27,12 @@ type Report struct {
 	Python        *Tool    `json:"python,omitempty"`     // that an installation would use
 	Compiler      *Tool    `json:"compiler,omitempty"`   // that an installation would use
 	Problems      []string `json:"problems"`             // each with its remedy; empty if there are none
+	Hint          string   `json:"hint,omitempty"`       // what would make the installed engine faster
 }
+
+// NarrowHint says what Engine.Narrow means and how to mend it.
+const NarrowHint = "the engine was compiled on a processor without AVX-512, which this one has: " +
+	"run 'ingot engine install' for its kernels"
 
 // Tool is a program that an installation needs.
 type Tool struct {
@@ -67,6 +72,9 @@ func Status(ctx context.Context, opts Options) Report {
 	} else {
 		r.Installed = true
 		r.Dir, r.Lib, r.Bridge, r.Version, r.Flavour, r.Key = e.Dir, e.Lib, e.Bridge, e.Version, e.Flavour, e.Key
+		if e.Narrow {
+			r.Hint = NarrowHint
+		}
 		if m, err := readManifest(e.Dir); err == nil {
 			r.ABI, r.BuiltWith = m.ABI, m.Compiler
 		}
@@ -139,6 +147,9 @@ func (r Report) String() string {
 	}
 	for _, p := range r.Problems {
 		line("problem", "%s", p)
+	}
+	if r.Hint != "" {
+		line("hint", "%s", r.Hint)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -17,17 +17,38 @@ import (
 type isaUnit struct {
 	arch  string // "" means all; others skip the files
 	flags []string
+	wide  bool // uses AVX-512; targets without it skip the files
+}
+
+// target is what an engine is compiled for.
+type target struct {
+	arch string
+	wide bool // has kernels for AVX-512, where arch has such a thing
+}
+
+// skips reports whether a target needs no file of that name.
+func (t target) skips(name string) bool {
+	isa, ok := isaUnits[strings.TrimSuffix(path.Base(name), ".cc")]
+	return ok && (isa.arch != "" && isa.arch != t.arch || isa.wide && !t.wide)
+}
+
+// flags returns the flags of all units.
+func (t target) flags() []string {
+	if t.arch == "amd64" && !t.wide {
+		return append(slices.Clone(compileFlags), "-DINGOT_NO_AVX512")
+	}
+	return compileFlags
 }
 
 // isaUnits are the instruction sets. The files of one, in any folder, are named after it and contain its kernels. They
 // use instructions that not every processor of the architecture has, so the bridge selects them at run time.
 var isaUnits = map[string]isaUnit{
 	"portable":   {},
-	"avx2":       {"amd64", slices.Concat(kernels, avx2)},
-	"avx512":     {"amd64", slices.Concat(kernels, avx2, avx512)},
-	"avx512vbmi": {"amd64", slices.Concat(kernels, avx2, avx512, []string{"-mavx512vbmi"})},
-	"avx512bf16": {"amd64", slices.Concat(kernels, avx2, avx512, []string{"-mavx512bf16"})},
-	"neon":       {"arm64", kernels},
+	"avx2":       {"amd64", slices.Concat(kernels, avx2), false},
+	"avx512":     {"amd64", slices.Concat(kernels, avx2, avx512), true},
+	"avx512vbmi": {"amd64", slices.Concat(kernels, avx2, avx512, []string{"-mavx512vbmi"}), true},
+	"avx512bf16": {"amd64", slices.Concat(kernels, avx2, avx512, []string{"-mavx512bf16"}), true},
+	"neon":       {"arm64", kernels, false},
 }
 
 var (
@@ -45,15 +66,15 @@ type source struct {
 	data []byte
 }
 
-// listSources returns the files that an architecture needs, sorted by path.
-func listSources(sources fs.FS, arch string) ([]source, error) {
+// listSources returns the files that a target needs, sorted by path.
+func listSources(sources fs.FS, t target) ([]source, error) {
 	var list []source
 	err := fs.WalkDir(sources, ".", func(name string, entry fs.DirEntry, err error) error {
 		ext := path.Ext(name)
 		if err != nil || entry.IsDir() || ext != ".cc" && ext != ".h" {
 			return err
 		}
-		if isa, ok := isaUnits[strings.TrimSuffix(path.Base(name), ".cc")]; ok && isa.arch != "" && isa.arch != arch {
+		if t.skips(name) {
 			return nil
 		}
 		data, err := fs.ReadFile(sources, name)

@@ -31,6 +31,7 @@ bool has(Isa isa) {
     case Isa::avx2:
       __builtin_cpu_init();
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+#if defined(IG_HAS_AVX512)
     case Isa::avx512:
       return has(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
@@ -40,6 +41,7 @@ bool has(Isa isa) {
     case Isa::avx512bf16:
     case Isa::zen4:
       return has(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
+#endif
 #elif defined(__aarch64__)
     case Isa::neon:
       return true;
@@ -75,7 +77,7 @@ Isa parse(const std::string& name) {
   for (int i = 0; i < kCount; i++) {
     if (name == kNames[i]) {
       if (!has(Isa(i))) {
-        throw std::invalid_argument("this processor does not support the instruction set " + name);
+        throw std::invalid_argument("this processor or engine does not support the instruction set " + name);
       }
       return Isa(i);
     }

@@ -4,6 +4,11 @@
 #include <cstdint>
 #include <string>
 
+// The installer defines INGOT_NO_AVX512 on processors without AVX-512, and leaves out the files of its kernels.
+#if defined(__x86_64__) && !defined(INGOT_NO_AVX512)
+#define IG_HAS_AVX512 1
+#endif
+
 namespace ingot::cpu {
 
 // In order of preference within an architecture. avx512bf16 also uses VBMI where the processor has it, which is

@@ -13,7 +13,7 @@ namespace ingot::cpu {
 
 namespace {
 
-#if defined(__x86_64__)
+#if defined(IG_HAS_AVX512)
 // Made here, in a unit that any processor can run.
 const AttentionKernels attention_avx512bf16 = [] {
   AttentionKernels k = attention_avx512;
@@ -29,9 +29,12 @@ const AttentionKernels& attention_kernels() {
       .portable = &attention_portable,
 #if defined(__x86_64__)
       .avx2 = &attention_avx2,
+#endif
+#if defined(IG_HAS_AVX512)
       .avx512 = &attention_avx512,
       .avx512bf16 = &attention_avx512bf16,
-#elif defined(__aarch64__)
+#endif
+#if defined(__aarch64__)
       .neon = &attention_neon,
 #endif
   };

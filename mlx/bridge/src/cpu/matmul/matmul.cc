@@ -11,15 +11,16 @@ namespace ingot::cpu {
 extern const MatmulKernels matmul_portable;
 #if defined(__x86_64__)
 extern const MatmulKernels matmul_avx2;
-extern const MatmulKernels matmul_avx512;
-void unpacking_row_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
-void bf16_tile_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
-                              const RowsCallback& done);
 #elif defined(__aarch64__)
 extern const MatmulKernels matmul_neon;
 #endif
 
-#if defined(__x86_64__)
+#if defined(IG_HAS_AVX512)
+extern const MatmulKernels matmul_avx512;
+void unpacking_row_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
+void bf16_tile_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                              const RowsCallback& done);
+
 namespace {
 
 // These are made here, in a unit that any processor can run.
@@ -50,11 +51,14 @@ const MatmulKernels& matmul_kernels() {
       .portable = &matmul_portable,
 #if defined(__x86_64__)
       .avx2 = &matmul_avx2,
+#endif
+#if defined(IG_HAS_AVX512)
       .avx512 = &matmul_avx512,
       .avx512vbmi = &products_avx512vbmi,
       .avx512bf16 = &products_avx512bf16,
       .zen4 = &products_zen4,
-#elif defined(__aarch64__)
+#endif
+#if defined(__aarch64__)
       .neon = &matmul_neon,
 #endif
   };
