@@ -69,7 +69,7 @@ check-fixtures:
 # -ldflags=-w: linking 180 test programs with debug information takes two minutes more. INGOT_NO_SYNC because tests write
 # thousands of small files. One thread of the engine for each test program, because go test runs as many programs as there
 # are processors; the tests of threads set their number.
-ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 $(GO) test -vet=off -ldflags=-w
+ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 testdata/in-memory.sh $(GO) test -vet=off -ldflags=-w
 # The longest packages come first, so that none of them runs last and alone.
 LONGEST := ./cmd ./models/all ./convert ./runtime/batch
 test: check engine clients
@@ -86,7 +86,7 @@ test-long: engine clients
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not formatted:" $$unformatted; exit 1; fi
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	GOGC=400 $(GO) tool staticcheck ./...
 	$(GO) test -count=1 .
 
 # Builds for other systems.

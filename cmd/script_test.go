@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 type withProgram struct{ tests *testing.M }
 
 func (w withProgram) Run() int {
-	dir, err := os.MkdirTemp("", "ingot-program")
+	dir, err := programFolder()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -43,6 +43,19 @@ func (w withProgram) Run() int {
 		return 1
 	}
 	return w.tests.Run()
+}
+
+// programFolder makes a folder for the program, on the disk of the checkout. On a tmpfs, where temporary files may be,
+// all of its pages would count as its memory.
+func programFolder() (string, error) {
+	cache, err := filepath.Abs(filepath.Join("..", ".cache"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(cache, "test-program-")
 }
 
 // buildFlags returns the flags that this test was built with and that change ingot's code.

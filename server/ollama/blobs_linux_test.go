@@ -84,6 +84,7 @@ func mountDisk(t *testing.T, dir string, size int64) {
 		servertest.Forget() // twoModels' files were on this disk
 	})
 	t.Setenv("TMPDIR", dir)
+	t.Setenv("GOTMPDIR", dir) // which TempDir prefers
 }
 
 // wantNoSpace checks the error of an upload on a full disk, and that it left no file.
