@@ -13,7 +13,7 @@ if [ -f "$stamp" ] && cmp -s "$here/requirements.txt" "$stamp"; then
 fi
 rm -rf "$venv"
 "${1:-python3}" -m venv "$venv"
-# --no-deps: the list is complete, which the next line checks.
-"$venv/bin/python" -m pip install --no-deps --disable-pip-version-check --quiet -r "$here/requirements.txt"
+# --no-deps: the list is complete, which the next line checks. --no-compile: Python compiles what is imported.
+"$venv/bin/python" -m pip install --no-deps --no-compile --disable-pip-version-check --quiet -r "$here/requirements.txt"
 "$venv/bin/python" -m pip check --disable-pip-version-check
 cp "$here/requirements.txt" "$stamp"
