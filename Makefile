@@ -36,7 +36,7 @@ else ifdef MODEL
 else
 	$(SAY) 'building ingot'
 	@$(MAKE) --no-print-directory build
-	$(SAY) 'installing the MLX engine (the first time: a download and half a minute of compiling)'
+	$(SAY) 'installing the MLX engine (the first time: a download and a minute or two of compiling)'
 	@$(INGOT) engine install
 	$(SAY) 'packing the checkpoint in $(DEMO) as the image "demo"'
 	$(INGOT) create demo -f $(DEMO)/Modelfile
@@ -69,7 +69,7 @@ check-fixtures:
 # -ldflags=-w: linking 180 test programs with debug information takes two minutes more. INGOT_NO_SYNC because tests write
 # thousands of small files. One thread of the engine for each test program, because go test runs as many programs as there
 # are processors; the tests of threads set their number.
-ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 testdata/in-memory.sh $(GO) test -vet=off -ldflags=-w
+ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 limits/runtest/in-memory.sh $(GO) test -vet=off -ldflags=-w
 # The longest packages come first, so that none of them runs last and alone.
 LONGEST := ./cmd ./models/all ./convert ./runtime/batch
 test: check engine clients

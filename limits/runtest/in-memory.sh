@@ -4,7 +4,7 @@
 # among those that were removed in the last seconds, one by one (recently_deleted in fs/ext4/ialloc.c).
 # The folder has the same name each time, because Go's cache of test results distinguishes values of TMPDIR. A second
 # run beside the first uses the disk.
-# Usage: testdata/in-memory.sh COMMAND [ARG...]
+# Usage: limits/runtest/in-memory.sh COMMAND [ARG...]
 set -euo pipefail
 
 need=$((3 << 20)) # KiB; tests use up to 1 GiB at a time
