@@ -35,13 +35,15 @@ func TestSessionScheme(t *testing.T) {
 	if err := push(func(o *Options) { o.Connection.PlainHTTP = true }); err == nil {
 		t.Fatal("the push without TLS succeeded")
 	}
-	before := len(plain.Log())
+	// The failed push may still have a request under way to plain.
+	unwanted := rt.New(t)
+	names.Store("registry.example:80", unwanted.Host())
 	if err := push(func(o *Options) { o.Connection.Insecure = true }); err != nil {
 		t.Fatal(err)
 	}
 	secure.Check("team/m", "v1", want)
-	if log := plain.Log(); len(log) > before {
-		t.Errorf("requests without TLS: %q", log[before:])
+	if log := unwanted.Log(); len(log) > 0 {
+		t.Errorf("requests without TLS: %q", log)
 	}
 }
 
