@@ -63,8 +63,8 @@ check-fixtures:
 	$(GEN)/setup.sh $(PYTHON)
 	.cache/gen-venv/bin/python $(GEN)/fixtures.py --check $(ONLY)
 
-# Takes 5 minutes on two cores of a Zen 5 with empty caches, 17 on a Zen 3 (2026-11-28). .ci/run runs this, test-race,
-# check-cross, fuzz-short and others.
+# Takes 7 minutes on two cores of a Zen 3 (2026-11-28), and with empty caches 13, or 5 on a Zen 5.
+# .ci/run runs this, test-race, check-cross, fuzz-short and others.
 # docs/design/tests.md has the switches. -vet=off because check has run all of vet.
 # -ldflags=-w: linking 180 test programs with debug information takes two minutes more. INGOT_NO_SYNC because tests write
 # thousands of small files. One thread of the engine for each test program, because go test runs as many programs as there
