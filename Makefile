@@ -63,7 +63,7 @@ check-fixtures:
 	$(GEN)/setup.sh $(PYTHON)
 	.cache/gen-venv/bin/python $(GEN)/fixtures.py --check $(ONLY)
 
-# Takes 7 minutes on two cores of a Zen 3 (2026-11-28), and with empty caches 13, or 5 on a Zen 5.
+# Takes 7 minutes on two cores of a Zen 3 (2026-11-28), and with empty caches 14, or 5 on a Zen 5.
 # .ci/run runs this, test-race, check-cross, fuzz-short and others.
 # docs/design/tests.md has the switches. -vet=off because check has run all of vet.
 # -ldflags=-w: linking 180 test programs with debug information takes two minutes more. INGOT_NO_SYNC because tests write
