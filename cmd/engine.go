@@ -57,9 +57,8 @@ func (a *app) engineInstallCmd(options func() engine.Options) *cobra.Command {
 checksum, and compile the bridge with this machine's C++20 compiler. Commands that need the engine
 install it on first use.
 
-The bridge has kernels for this machine's processor. Without AVX-512, those for AVX-512 are left
-out, which take half of the time to compile. --portable compiles all of them, for a container image
-or a home folder that several machines share.
+On a processor without AVX-512, the AVX-512 kernels are left out, which halves the compile time.
+--portable compiles all kernels, for a container image or a home folder that machines share.
 
 Several flavours can be installed side by side. Set INGOT_ENGINE_FLAVOUR to choose the one that
 commands use.`,
@@ -154,8 +153,8 @@ func (a *app) needEngine(ctx context.Context) (*engine.Engine, error) {
 		a.note("installing the MLX engine (once)")
 		e, err = engine.Install(ctx, a.engineOptions(""))
 	}
-	if err == nil && e.Narrow {
-		a.note(engine.NarrowHint)
+	if err == nil && e.LacksAVX512 {
+		a.note(engine.AVX512Hint)
 	}
 	return e, err
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,41 +22,42 @@ func TestMain(m *testing.M) {
 	testscript.Main(withProgram{m}, map[string]func(){"docker-credential-folder": credentialHelper})
 }
 
-// withProgram runs the tests with ingot on the PATH. It is a program and not, as usual with testscript, this one under
-// another name: olareg's initialization hashes a password, in 0.1 s for each of a thousand processes.
+// withProgram runs the tests with ingot on the PATH, as a program of its own. As usual with testscript it would be the
+// test binary under another name, but olareg's initialization hashes a password there: 80 ms in each of a thousand
+// processes.
 type withProgram struct{ tests *testing.M }
 
 func (w withProgram) Run() int {
-	dir, err := programFolder()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+	dir, err := buildProgram()
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.Command("go", append([]string{"build", "-ldflags=-w", "-o", dir}, buildFlags()...)...)
-	build.Args = append(build.Args, "./testdata/ingot")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %v: %s\n", build, err, out)
-		return 1
+	if err == nil {
+		err = os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	}
-	if err := os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return w.tests.Run()
 }
 
-// programFolder makes a folder for the program, on the disk of the checkout. On a tmpfs, where temporary files may be,
-// all of its pages would count as its memory.
-func programFolder() (string, error) {
+// buildProgram builds testdata/ingot in a new folder on the disk of the checkout. On a tmpfs, where temporary files may
+// be, all of the program's pages would count as its memory.
+func buildProgram() (dir string, err error) {
 	cache, err := filepath.Abs(filepath.Join("..", ".cache"))
+	if err == nil {
+		err = os.MkdirAll(cache, 0o755)
+	}
+	if err == nil {
+		dir, err = os.MkdirTemp(cache, "test-program-")
+	}
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
+	args := slices.Concat([]string{"build", "-ldflags=-w", "-o", dir}, buildFlags(), []string{"./testdata/ingot"})
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, out)
 	}
-	return os.MkdirTemp(cache, "test-program-")
+	return dir, nil
 }
 
 // buildFlags returns the flags that this test was built with and that change ingot's code.

@@ -11,9 +11,9 @@
 // other place is searched, because a libmlx that does not match the bridge's headers corrupts memory. The key is a hash
 // of the bridge's sources, the compiler flags, the MLX version, the flavour, the locked wheels and the platform.
 //
-// On a processor without AVX-512 the bridge is compiled without kernels for it, which take half of the time. Its key is
-// another one. If only the engine of the other kind of processor is in the cache, Find returns that: both run
-// everywhere.
+// On a processor without AVX-512, Install leaves out the AVX-512 kernels, which take half of the compile time. That
+// engine has its own key. If only an engine for the other kind of processor is cached, Find returns it: both run on any
+// processor.
 //
 // Install downloads the wheels with the user's pip, which is configured with their index, proxy and certificates. It
 // accepts only the hashes in the embedded lock files. A failed or interrupted installation leaves no incomplete engine.
@@ -63,7 +63,7 @@ type Options struct {
 	Flavour  Flavour                                    // "" means INGOT_ENGINE_FLAVOUR, or else detected
 	CacheDir string                                     // "" means INGOT_CACHE, or else ingot/ in the user's cache
 	Python   string                                     // "" means INGOT_PYTHON, or else python3 or python with pip
-	Portable bool                                       // with kernels for all processors, not only for this one
+	Portable bool                                       // kernels for all processors, not only this one
 	CXX      string                                     // "" means CXX, or else c++, g++ or clang++
 	Log      func(format string, args ...any)           // one progress line per call, never concurrently; may be nil
 	Check    func(ctx context.Context, e *Engine) error // loads a new engine before Install keeps it; may be nil
@@ -81,7 +81,8 @@ type Engine struct {
 	Key     string
 	Source  string // how it was found: "INGOT_ENGINE" or "cache"
 	Kernels string // folder of the user for kernels that MLX compiles at run time; empty if there is no cache folder
-	Narrow  bool   // this processor has AVX-512, but the engine was compiled without it; Install mends that
+	// LacksAVX512: this processor has AVX-512, but the engine has no kernels for it. Install compiles one that does.
+	LacksAVX512 bool
 }
 
 // The values of Engine.Source and Report.Source.
@@ -154,12 +155,12 @@ func (s *setup) find() (*Engine, error) {
 	}
 	e := s.cached(s.engineDir())
 	if e == nil && s.host.arch == "amd64" && !s.Portable {
-		other, err := s.makeKey(target{s.host.arch, !s.target.wide})
+		other, err := s.makeKey(target{s.host.arch, !s.target.avx512})
 		if err != nil {
 			return nil, err
 		}
 		if e = s.cached(s.engineDirOf(other)); e != nil {
-			e.Narrow = s.target.wide
+			e.LacksAVX512 = s.target.avx512
 		}
 	}
 	if e == nil {
@@ -289,7 +290,7 @@ func (s *setup) choose() error {
 	if err := s.chooseCache(); err != nil {
 		return err
 	}
-	s.target = target{s.host.arch, s.host.avx512 || s.Portable}
+	s.target = target{s.host.arch, s.host.arch == "amd64" && (s.host.avx512 || s.Portable)}
 	var err error
 	s.key, err = s.makeKey(s.target)
 	return err

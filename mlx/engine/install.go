@@ -18,7 +18,7 @@ func Install(ctx context.Context, opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e, err := s.find()
-	if errors.Is(err, ErrNotInstalled) || err == nil && e.Narrow {
+	if errors.Is(err, ErrNotInstalled) || err == nil && e.LacksAVX512 {
 		e, err = s.install(ctx)
 	}
 	if err != nil {

@@ -30,8 +30,8 @@ type Report struct {
 	Hint          string   `json:"hint,omitempty"`       // what would make the installed engine faster
 }
 
-// NarrowHint says what Engine.Narrow means and how to mend it.
-const NarrowHint = "the engine was compiled on a processor without AVX-512, which this one has: " +
+// AVX512Hint says what Engine.LacksAVX512 means and how to mend it.
+const AVX512Hint = "the engine was compiled on a processor without AVX-512, which this one has: " +
 	"run 'ingot engine install' for its kernels"
 
 // Tool is a program that an installation needs.
@@ -72,8 +72,8 @@ func Status(ctx context.Context, opts Options) Report {
 	} else {
 		r.Installed = true
 		r.Dir, r.Lib, r.Bridge, r.Version, r.Flavour, r.Key = e.Dir, e.Lib, e.Bridge, e.Version, e.Flavour, e.Key
-		if e.Narrow {
-			r.Hint = NarrowHint
+		if e.LacksAVX512 {
+			r.Hint = AVX512Hint
 		}
 		if m, err := readManifest(e.Dir); err == nil {
 			r.ABI, r.BuiltWith = m.ABI, m.Compiler

@@ -15,26 +15,26 @@ import (
 
 // isaUnit says how the kernels of an instruction set are compiled.
 type isaUnit struct {
-	arch  string // "" means all; others skip the files
-	flags []string
-	wide  bool // uses AVX-512; targets without it skip the files
+	arch   string // "" means all; others skip the files
+	flags  []string
+	avx512 bool // targets without AVX-512 skip the files
 }
 
 // target is what an engine is compiled for.
 type target struct {
-	arch string
-	wide bool // has kernels for AVX-512, where arch has such a thing
+	arch   string
+	avx512 bool // has kernels for it; false if arch is not amd64
 }
 
-// skips reports whether a target needs no file of that name.
+// skips reports whether the target leaves out a file.
 func (t target) skips(name string) bool {
 	isa, ok := isaUnits[strings.TrimSuffix(path.Base(name), ".cc")]
-	return ok && (isa.arch != "" && isa.arch != t.arch || isa.wide && !t.wide)
+	return ok && (isa.arch != "" && isa.arch != t.arch || isa.avx512 && !t.avx512)
 }
 
 // flags returns the flags of all units.
 func (t target) flags() []string {
-	if t.arch == "amd64" && !t.wide {
+	if t.arch == "amd64" && !t.avx512 {
 		return append(slices.Clone(compileFlags), "-DINGOT_NO_AVX512")
 	}
 	return compileFlags

@@ -9,28 +9,34 @@ extern const RowKernels rows_portable, rows_avx2, rows_avx512, rows_neon;
 extern const DeltaKernels delta_portable, delta_avx2, delta_avx512, delta_neon;
 
 const RowKernels& row_kernels() {
-#if defined(IG_HAS_AVX512)
-  constexpr Choice<RowKernels> choice{.portable = &rows_portable, .avx2 = &rows_avx2, .avx512 = &rows_avx512};
-#elif defined(__x86_64__)
-  constexpr Choice<RowKernels> choice{.portable = &rows_portable, .avx2 = &rows_avx2};
-#elif defined(__aarch64__)
-  constexpr Choice<RowKernels> choice{.portable = &rows_portable, .neon = &rows_neon};
-#else
-  constexpr Choice<RowKernels> choice{.portable = &rows_portable};
+  static constexpr Choice<RowKernels> choice = {
+      .portable = &rows_portable,
+#if defined(__x86_64__)
+      .avx2 = &rows_avx2,
 #endif
+#if defined(IG_HAS_AVX512)
+      .avx512 = &rows_avx512,
+#endif
+#if defined(__aarch64__)
+      .neon = &rows_neon,
+#endif
+  };
   return choice.get();
 }
 
 const DeltaKernels& delta_kernels() {
-#if defined(IG_HAS_AVX512)
-  constexpr Choice<DeltaKernels> choice{.portable = &delta_portable, .avx2 = &delta_avx2, .avx512 = &delta_avx512};
-#elif defined(__x86_64__)
-  constexpr Choice<DeltaKernels> choice{.portable = &delta_portable, .avx2 = &delta_avx2};
-#elif defined(__aarch64__)
-  constexpr Choice<DeltaKernels> choice{.portable = &delta_portable, .neon = &delta_neon};
-#else
-  constexpr Choice<DeltaKernels> choice{.portable = &delta_portable};
+  static constexpr Choice<DeltaKernels> choice = {
+      .portable = &delta_portable,
+#if defined(__x86_64__)
+      .avx2 = &delta_avx2,
 #endif
+#if defined(IG_HAS_AVX512)
+      .avx512 = &delta_avx512,
+#endif
+#if defined(__aarch64__)
+      .neon = &delta_neon,
+#endif
+  };
   return choice.get();
 }
 

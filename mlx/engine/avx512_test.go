@@ -33,21 +33,21 @@ func TestProcessors(t *testing.T) {
 	}
 
 	processor(false)
-	narrow := w.install()
-	if narrow.Narrow {
-		t.Error("an engine without AVX-512 is not narrow on a processor without it")
+	small := w.install()
+	if small.LacksAVX512 {
+		t.Error("the engine lacks AVX-512 on a processor without it")
 	}
 
 	processor(true)
-	if e := find(); e.Key != narrow.Key || !e.Narrow {
-		t.Errorf("on a processor with AVX-512: %+v, want the only engine, and Narrow", e)
+	if e := find(); e.Key != small.Key || !e.LacksAVX512 {
+		t.Errorf("on a processor with AVX-512: %+v, want the only engine, LacksAVX512", e)
 	}
 	if r := Status(t.Context(), w.opts); r.Hint == "" || len(r.Problems) > 0 ||
 		!strings.Contains(r.String(), "ingot engine install") {
-		t.Errorf("status of a narrow engine: %+v", r)
+		t.Errorf("status of a small engine: %+v", r)
 	}
-	wide := w.install()
-	if e := find(); wide.Key == narrow.Key || e.Key != wide.Key || e.Narrow {
+	full := w.install()
+	if e := find(); full.Key == small.Key || e.Key != full.Key || e.LacksAVX512 {
 		t.Errorf("after an installation: %+v, want one with AVX-512", e)
 	}
 	if r := Status(t.Context(), w.opts); r.Hint != "" {
@@ -55,19 +55,19 @@ func TestProcessors(t *testing.T) {
 	}
 
 	processor(false)
-	if e := find(); e.Key != narrow.Key {
+	if e := find(); e.Key != small.Key {
 		t.Errorf("on a processor without AVX-512: %+v, want its own", e)
 	}
 	compiled := w.logged("compiling")
 	w.opts.Portable = true
-	if e := w.install(); e.Key != wide.Key || w.logged("compiling") != compiled {
+	if e := w.install(); e.Key != full.Key || w.logged("compiling") != compiled {
 		t.Errorf("portable engine: %+v, want that of processors with AVX-512", e)
 	}
 	w.opts.CacheDir = t.TempDir()
 	w.unpack()
 	w.install()
 	w.opts.Portable = false
-	if e := find(); e.Key != wide.Key || e.Narrow {
+	if e := find(); e.Key != full.Key || e.LacksAVX512 {
 		t.Errorf("with a portable engine only: %+v", e)
 	}
 	before := w.logged("compiling")
