@@ -184,7 +184,7 @@ func (g GGUF) MakeConfig(f GGUFFile) ([]byte, error) {
 		"tokenizer.ggml.bos_token_id": "bos_token_id", "tokenizer.ggml.eos_token_id": "eos_token_id",
 	} {
 		c[to] = nil
-		if v, ok := f.Value(key); ok {
+		if v, ok := f.Value(key); ok && isRow(v, shape[0]) {
 			c[to] = v
 		}
 	}
@@ -197,6 +197,16 @@ func (g GGUF) MakeConfig(f GGUFFile) ([]byte, error) {
 		}
 	}
 	return json.MarshalIndent(c, "", "  ")
+}
+
+// isRow reports whether a value is the number of a row. llama.cpp ignores ids of special tokens that are not.
+func isRow(v any, rows int64) bool {
+	number, ok := v.(json.Number)
+	if !ok {
+		return true // the configuration's reader refuses it
+	}
+	n, err := number.Int64()
+	return err == nil && n >= 0 && n < rows
 }
 
 // Find returns the entry of a tensor's name, with the layer's number in it, of a model with so many layers.

@@ -110,6 +110,7 @@ func New(ctx context.Context, src *source.Source, opts Options) (*Plan, error) {
 	plan := &Plan{Files: slices.Clone(src.Files), Adapters: opts.Adapters, Statistics: opts.Statistics,
 		Equalized: opts.Equalized}
 	plan.Recognized, plan.Warnings = src.Retyped()
+	plan.Warnings = append(plan.Warnings, src.Notes()...)
 	p := planner{src: src, opts: opts, plan: plan}
 	if err := p.addTensors(ctx); err != nil {
 		return nil, err

@@ -162,6 +162,14 @@ func (src *Source) Rounding() (tensors int, largest float64) {
 	return len(src.gguf.Rounded), src.gguf.Rounding()
 }
 
+// Notes lists what a GGUF file says and what is ignored.
+func (src *Source) Notes() []string {
+	if src.gguf == nil {
+		return nil
+	}
+	return src.gguf.Notes
+}
+
 // addFound adds what a checkpoint has.
 func (src *Source) addFound(found packed.Result) {
 	for _, s := range found.Plain {

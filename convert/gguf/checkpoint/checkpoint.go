@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/gguf/vocab"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -23,6 +24,7 @@ type Checkpoint struct {
 	Model   arch.Model // what it describes
 	Files   []File     // the tokenizer's, and the license
 	Rounded []string   // weights whose scales and biases are rounded to float16
+	Notes   []string   // what the metadata says and what is ignored
 
 	exact bool
 	worst worst
@@ -61,7 +63,7 @@ func (c *Checkpoint) read(s *set) error {
 		c.Config, err = g.MakeConfig(s)
 	}
 	if err == nil {
-		c.Model, err = arch.Detect(c.Config)
+		c.Model, err = g.Detect(c.Config)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.path(), err)
@@ -72,6 +74,7 @@ func (c *Checkpoint) read(s *set) error {
 	if c.Files, err = s.texts(); err != nil {
 		return fmt.Errorf("%s: %w", s.path(), err)
 	}
+	c.Notes = vocab.Notes(s.files[0].header.Metadata)
 	c.recognize(s, g)
 	return c.Finish()
 }

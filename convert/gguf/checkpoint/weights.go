@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/packed"
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/ggml"
 	"github.com/ingotml/ingot/safetensors"
@@ -251,13 +252,13 @@ func (c *Checkpoint) move(s *set, t tensor, op arch.GGUFOp, w *packed.Weight, mo
 	}
 	if op.Rows != nil {
 		if m.rows = op.Rows(model, rows); !permutes(m.rows, rows) {
-			return s.wrong(t, "its %d rows do not fit the configuration", rows)
+			return s.wrong(t, "its %d rows do not fit %s", rows, s.heads())
 		}
 	}
 	if op.Blocks != nil {
 		m.columns, m.size = op.Blocks(model, m.width)
 		if m.size < 1 || m.width%m.size != 0 || !permutes(m.columns, m.width/m.size) {
-			return s.wrong(t, "its %d columns do not fit the configuration", m.width)
+			return s.wrong(t, "its %d columns do not fit %s", m.width, s.heads())
 		}
 		if w.Type != 0 && m.size%int64(w.Type.Group()) != 0 {
 			w.Type, w.Scales, w.Global, w.Why = 0, "", 0, "its columns have another order in the file"
@@ -271,6 +272,21 @@ func (c *Checkpoint) move(s *set, t tensor, op arch.GGUFOp, w *packed.Weight, mo
 	}
 	w.Read, w.Format = m, w.Format+", "+op.What
 	return nil
+}
+
+// heads names the metadata that the order of rows and columns depends on, with its values.
+func (s *set) heads() string {
+	architecture, _ := s.Value("general.architecture")
+	var list []string
+	for _, key := range []string{"head_count", "head_count_kv", "key_length"} {
+		key = fmt.Sprintf("%v.attention.%s", architecture, key)
+		if v, ok := s.Value(key); ok {
+			list = append(list, fmt.Sprintf("%s %v", key, v))
+		} else {
+			list = append(list, key+" (missing)")
+		}
+	}
+	return clip.Text(strings.Join(list, ", "), 300) + "; convert the model again"
 }
 
 // permutes reports whether a list has each number below n once.

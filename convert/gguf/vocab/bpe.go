@@ -4,17 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // bpe makes the tokenizer.json of a vocabulary with merges: of bytes that are mapped to characters (gpt2), or of text
 // whose spaces are replaced (gemma4).
 func (v *vocabulary) bpe() ([]byte, error) {
-	p, ok := pres[v.pre]
-	if !ok && v.model == "gpt2" {
-		return nil, fmt.Errorf("%w: %spre = %q: this version does not know how it splits text (known: %s)",
-			ErrVocabulary, prefix, v.pre, strings.Join(Kinds(), ", "))
-	}
+	p := pres[v.pre]
 	merges, err := v.Texts(prefix + "merges")
 	if err != nil {
 		return nil, err
@@ -141,15 +136,15 @@ func (v *vocabulary) template() (any, error) {
 		add   bool
 		first bool
 	}{{"bos", addBos, true}, {"eos", addEos, false}} {
-		token, ok, err := v.token(t.name)
+		id, err := v.special(t.name)
 		if err != nil {
 			return nil, err
 		}
-		if !ok || !t.add {
+		if id < 0 || !t.add {
 			continue
 		}
-		id, _ := v.Int(prefix + t.name + "_token_id")
-		special[token] = map[string]any{"id": token, "ids": []int64{id}, "tokens": []string{token}}
+		token := v.tokens[id]
+		special[token] = map[string]any{"id": token, "ids": []int{id}, "tokens": []string{token}}
 		piece := map[string]any{"SpecialToken": map[string]any{"id": token, "type_id": 0}}
 		if t.first {
 			single = append([]any{piece}, single...)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/convert/gguf"
@@ -12,18 +13,23 @@ import (
 // sentencePiece makes a tokenizer.model, a protocol buffers message.
 // https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto
 func (v *vocabulary) sentencePiece() ([]byte, error) {
-	if v.scores == nil {
-		return nil, fmt.Errorf("%w: %sscores is missing", ErrVocabulary, prefix)
-	}
 	var out, trainer, normalizer message
 	bytes := false
+	unknown, err := v.unknown()
+	if err != nil {
+		return nil, err
+	}
 	for i, text := range v.tokens {
 		kind := v.kind(i)
-		if kind < typeNormal || kind > typeByte {
-			return nil, fmt.Errorf("%w: token %d is of type %d, which does not exist", ErrVocabulary, i, kind)
-		}
 		bytes = bytes || kind == typeByte
+		if text == "" {
+			text, kind = fmt.Sprintf("[EMPTY_%d]", i), typeControl // the name that llama.cpp gives it
+		}
 		switch {
+		case i == unknown:
+			kind = typeUnknown
+		case kind == typeUnknown: // there is one in SentencePiece; llama.cpp finds the others in the text
+			kind = typeControl
 		case kind == typeUserDefined: // llama.cpp finds them before it replaces spaces, SentencePiece after
 			text = strings.ReplaceAll(text, " ", "▁")
 		case kind == typeUnused && v.model == "llama":
@@ -43,12 +49,11 @@ func (v *vocabulary) sentencePiece() ([]byte, error) {
 	if bytes {
 		trainer.number(35, 1)
 	}
-	for name, field := range map[string]int{"unknown": 40, "bos": 41, "eos": 42} {
-		id := int64(-1)
-		if _, ok, err := v.token(name); err != nil {
+	trainer.number(40, uint64(unknown))
+	for name, field := range map[string]int{"bos": 41, "eos": 42} {
+		id, err := v.special(name)
+		if err != nil {
 			return nil, err
-		} else if ok {
-			id, _ = v.Int(prefix + name + "_token_id")
 		}
 		trainer.number(field, uint64(id))
 	}
@@ -69,6 +74,26 @@ func (v *vocabulary) sentencePiece() ([]byte, error) {
 	out.bytes(2, trainer)
 	out.bytes(3, normalizer)
 	return out, nil
+}
+
+// unknown returns the token that stands for what is not in the vocabulary: the one that the file names, or else the
+// first of type UNKNOWN, or else llama.cpp's default. Files have that token with any type.
+func (v *vocabulary) unknown() (int, error) {
+	if id, err := v.special("unknown"); err != nil || id >= 0 {
+		return id, err
+	}
+	if id := slices.Index(v.types, typeUnknown); id >= 0 {
+		return id, nil
+	}
+	id := 0
+	if v.model == "t5" {
+		id = 2
+	}
+	if id >= len(v.tokens) || v.kind(id) == typeByte {
+		return 0, fmt.Errorf("%w: %sunknown_token_id is missing and no token is of type 2 (unknown); convert the model again",
+			ErrVocabulary, prefix)
+	}
+	return id, nil
 }
 
 // raw returns an array of bytes.

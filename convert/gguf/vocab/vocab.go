@@ -64,6 +64,9 @@ func Files(m gguf.Metadata) ([]File, error) {
 		return nil, err
 	}
 	var tokenizer File
+	if err := v.check(); err != nil {
+		return nil, err
+	}
 	switch v.model {
 	case "gpt2", "gemma4":
 		tokenizer.Name = "tokenizer.json"
@@ -136,23 +139,30 @@ func (v *vocabulary) kind(i int) int64 {
 	return v.types[i]
 }
 
-// token returns the token that a key names by its id, if there is one.
+// token returns the token that a key names by its id, if there is one, as [vocabulary.special] finds it.
 func (v *vocabulary) token(name string) (text string, ok bool, err error) {
-	key := prefix + name + "_token_id"
-	if _, ok := v.Lookup(key); !ok {
-		return "", false, nil
-	}
-	n, err := v.Int(key)
-	if err != nil {
+	id, err := v.special(name)
+	if err != nil || id < 0 {
 		return "", false, err
 	}
-	if n == -1 || n == 0xffffffff {
-		return "", false, nil
+	return v.tokens[id], true, nil
+}
+
+// special returns the id of the token that a key names; -1 if there is none. An id beyond the vocabulary is none, and
+// [Notes] lists it. A vocabulary of SentencePiece has llama.cpp's defaults.
+func (v *vocabulary) special(name string) (int, error) {
+	key := prefix + name + "_token_id"
+	if _, ok := v.Lookup(key); ok {
+		n, err := v.Int(key)
+		if err != nil || n >= 0 && n < int64(len(v.tokens)) {
+			return int(n), err
+		}
 	}
-	if n < 0 || n >= int64(len(v.tokens)) {
-		return "", false, fmt.Errorf("%w: %s = %d, but there are %d tokens", ErrVocabulary, key, n, len(v.tokens))
+	id, ok := map[string]int{"bos": 1, "eos": 2}[name]
+	if ok && v.model == "llama" && id < len(v.tokens) && v.kind(id) == typeControl {
+		return id, nil
 	}
-	return v.tokens[n], true, nil
+	return -1, nil
 }
 
 // config makes tokenizer_config.json.
@@ -258,11 +268,10 @@ func (v *vocabulary) generation() ([]byte, error) {
 	c := map[string]any{}
 	var ids []int64
 	for _, name := range []string{"eos", "eot", "eom"} {
-		if _, ok, err := v.token(name); err != nil {
+		if id, err := v.special(name); err != nil {
 			return nil, err
-		} else if ok {
-			id, _ := v.Int(prefix + name + "_token_id")
-			ids = append(ids, id)
+		} else if id >= 0 {
+			ids = append(ids, int64(id))
 		}
 	}
 	for i, text := range v.tokens {
