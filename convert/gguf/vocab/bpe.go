@@ -25,7 +25,7 @@ func (v *vocabulary) bpe() ([]byte, error) {
 	file := map[string]any{
 		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added, "normalizer": nil, "model": model,
 	}
-	if v.model == "gemma4" {
+	if v.model == "gemma4" || p.spaces {
 		v.spaces(file, model)
 	} else {
 		byteLevel := func(regex bool) map[string]any {

@@ -137,7 +137,7 @@ func (f tokenizerFile) kind() (string, error) {
 	best := ""
 	for _, name := range append(slices.Clone(usualKinds), Kinds()...) {
 		p := pres[name]
-		if p.gpt2 != regex || p.ignoreMerges != f.Model.IgnoreMerges || !sameSteps(p.steps, steps[:last]) {
+		if p.spaces || p.gpt2 != regex || p.ignoreMerges != f.Model.IgnoreMerges || !sameSteps(p.steps, steps[:last]) {
 			continue
 		}
 		if p.nfc == nfc {
