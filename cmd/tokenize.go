@@ -127,6 +127,16 @@ func loadTokenizer(from string, read func(name string) ([]byte, error)) (*tokeni
 	if err != nil {
 		return nil, err
 	}
+	config, err = tokenizer.Settings(config, func(name string) ([]byte, error) {
+		data, err := read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return data, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
 	load := func(file, config []byte) (*tokenizer.Tokenizer, error) {
 		return compiled.Load(compiled.Dir(), compiled.Digest(file), func() ([]byte, error) { return file, nil }, config)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/quantize/ggml"
+	"github.com/ingotml/ingot/tokenizer"
 )
 
 // GGUFTypes lists the types of [GGUFOptions].
@@ -147,6 +148,13 @@ func (x *ggufFile) plan(name, template string) error {
 	}
 	if f, ok := x.src.File("tokenizer_config.json"); ok {
 		facts.Config = f.Data
+	}
+	facts.Config, err = tokenizer.Settings(facts.Config, func(name string) ([]byte, error) {
+		f, _ := x.src.File(name)
+		return f.Data, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
 	facts.BOS, facts.EOS = arch.SpecialTokens(x.src.Model)
 	tokens, err := vocab.Metadata(facts)

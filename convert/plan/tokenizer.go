@@ -22,12 +22,20 @@ func checkTokenizer(src *source.Source) (warning string, err error) {
 		f, ok = src.File(sentencePieceName)
 	}
 	if !ok {
-		return fmt.Sprintf("neither %s nor %s: the model can be run with token ids only", tokenizerName, sentencePieceName),
-			nil
+		return fmt.Sprintf("neither %s nor %s: the model can be run with token ids only; save the tokenizer with "+
+			"transformers (AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)), which writes %s, and create the "+
+			"model again", tokenizerName, sentencePieceName, tokenizerName), nil
 	}
 	var config []byte
 	if c, ok := src.File(tokenizerConfigName); ok {
 		config = c.Data
+	}
+	config, err = tokenizer.Settings(config, func(name string) ([]byte, error) {
+		f, _ := src.File(name)
+		return f.Data, nil
+	})
+	if err != nil {
+		return "", src.Located(err)
 	}
 	tok, err := load(f.Data, config)
 	if err != nil {

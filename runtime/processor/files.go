@@ -55,6 +55,9 @@ func (f Files) ConfigOf(name string) (arch.Model, error) {
 // Tokenizer reads the tokenizer; nil if the image has none.
 func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
 	c, err := f.read(manifest.KindFile, "tokenizer_config.json")
+	if err == nil {
+		c, err = tokenizer.Settings(c, func(name string) ([]byte, error) { return f.read(manifest.KindFile, name) })
+	}
 	if err != nil {
 		return nil, err
 	}
