@@ -92,8 +92,30 @@ var known []Arch
 
 // register adds a model type. Each file of this package calls it from its init.
 func register(a Arch) {
+	parse := a.Parse
+	a.Parse = func(config []byte) (Model, error) {
+		if err := checkCausal(config); err != nil {
+			return nil, err
+		}
+		return parse(config)
+	}
 	known = append(known, a)
 	slices.SortFunc(known, func(a, b Arch) int { return strings.Compare(a.ModelType, b.ModelType) })
+}
+
+// checkCausal refuses a decoder that attends in both directions. Its tensors are those of a decoder with a causal mask,
+// so that nothing else tells them apart.
+func checkCausal(config []byte) error {
+	top, text, err := openText(config)
+	if err != nil {
+		return err
+	}
+	for _, o := range []object{top, text} {
+		if !o.boolean("is_causal", true) {
+			o.fail("is_causal", "be true: this model attends in both directions, and encoders are not supported")
+		}
+	}
+	return top.failed()
 }
 
 // All returns the known model types, sorted by name.
