@@ -46,6 +46,9 @@ type Arch struct {
 	Chat *Chat
 	// TextOnly types are published with towers that are not imported. Such images have no vision capability.
 	TextOnly bool
+	// Towers are the aliases of multimodal checkpoints whose text model alone is imported. The type itself is published
+	// without towers.
+	Towers []string
 	// DraftOnly types propose tokens for other models and cannot run by themselves.
 	DraftOnly bool
 	// GGUF are the ways in which llama.cpp writes models of this type; nil = it does not.
