@@ -100,6 +100,9 @@ func register(a Arch) {
 		if err := checkCausal(config); err != nil {
 			return nil, err
 		}
+		if err := a.checkDefaults(config); err != nil {
+			return nil, err
+		}
 		return parse(config)
 	}
 	known = append(known, a)
@@ -117,6 +120,26 @@ func checkCausal(config []byte) error {
 		if !o.boolean("is_causal", true) {
 			o.fail("is_causal", "be true: this model attends in both directions, and encoders are not supported")
 		}
+	}
+	return top.failed()
+}
+
+// checkDefaults refuses a multimodal configuration without the keys whose defaults differ from those of the text model
+// that it is read as, and that no shape would reveal.
+func (a Arch) checkDefaults(config []byte) error {
+	top, o, err := openText(config)
+	if err != nil || !slices.Contains(a.Towers, top.str("model_type", "")) {
+		return err
+	}
+	rope, ok := o.object("rope_scaling")
+	if !ok {
+		rope, _ = o.object("rope_parameters")
+	}
+	if !o.has("rope_theta") && !rope.has("rope_theta") {
+		o.missing("rope_theta")
+	}
+	if !o.has("rms_norm_eps") && !o.has("norm_eps") {
+		o.missing("rms_norm_eps")
 	}
 	return top.failed()
 }
