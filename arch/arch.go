@@ -46,6 +46,9 @@ type Arch struct {
 	Chat *Chat
 	// TextOnly types are published with towers that are not imported. Such images have no vision capability.
 	TextOnly bool
+	// Towers are the aliases of multimodal checkpoints whose text model alone is imported. The type itself is published
+	// without towers.
+	Towers []string
 	// DraftOnly types propose tokens for other models and cannot run by themselves.
 	DraftOnly bool
 	// GGUF are the ways in which llama.cpp writes models of this type; nil = it does not.
@@ -92,8 +95,53 @@ var known []Arch
 
 // register adds a model type. Each file of this package calls it from its init.
 func register(a Arch) {
+	parse := a.Parse
+	a.Parse = func(config []byte) (Model, error) {
+		if err := checkCausal(config); err != nil {
+			return nil, err
+		}
+		if err := a.checkDefaults(config); err != nil {
+			return nil, err
+		}
+		return parse(config)
+	}
 	known = append(known, a)
 	slices.SortFunc(known, func(a, b Arch) int { return strings.Compare(a.ModelType, b.ModelType) })
+}
+
+// checkCausal refuses a decoder that attends in both directions. Its tensors are those of a decoder with a causal mask,
+// so that nothing else tells them apart.
+func checkCausal(config []byte) error {
+	top, text, err := openText(config)
+	if err != nil {
+		return err
+	}
+	for _, o := range []object{top, text} {
+		if !o.boolean("is_causal", true) {
+			o.fail("is_causal", "be true: this model attends in both directions, and encoders are not supported")
+		}
+	}
+	return top.failed()
+}
+
+// checkDefaults refuses a multimodal configuration without the keys whose defaults differ from those of the text model
+// that it is read as, and that no shape would reveal.
+func (a Arch) checkDefaults(config []byte) error {
+	top, o, err := openText(config)
+	if err != nil || !slices.Contains(a.Towers, top.str("model_type", "")) {
+		return err
+	}
+	rope, ok := o.object("rope_scaling")
+	if !ok {
+		rope, _ = o.object("rope_parameters")
+	}
+	if !o.has("rope_theta") && !rope.has("rope_theta") {
+		o.missing("rope_theta")
+	}
+	if !o.has("rms_norm_eps") && !o.has("norm_eps") {
+		o.missing("rms_norm_eps")
+	}
+	return top.failed()
 }
 
 // All returns the known model types, sorted by name.

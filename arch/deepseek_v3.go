@@ -8,13 +8,14 @@ type DeepseekV3 struct{ LatentDecoder }
 func init() {
 	register(Arch{
 		ModelType:     "deepseek_v3",
-		Aliases:       []string{"kimi_k2"},
-		Architectures: []string{"DeepseekV3ForCausalLM"},
+		Towers:        []string{"kimi_k25"},
+		Aliases:       []string{"kimi_k2", "kimi_k25"},
+		Architectures: []string{"DeepseekV3ForCausalLM", "KimiK25ForConditionalGeneration"},
 		Parse:         func(config []byte) (Model, error) { return ParseDeepseekV3(config) },
 		GGUF:          []GGUF{ggufDeepseek2},
 		Docs: Docs{
 			Variants: "low-rank or single query projection, groups of experts, shared experts, dense first layers, yarn; " +
-				"`kimi_k2`",
+				"`kimi_k2`, text of Kimi K2.5",
 			Rules: "generic, also for experts",
 			Draft: nextDraftDoc,
 		},
@@ -51,4 +52,8 @@ func (o object) checkLayerFrequency() {
 func (m *DeepseekV3) Facts() Facts { return m.facts("deepseek_v3", m.Rope, m.Table()) }
 
 // Table implements [Model].
-func (m *DeepseekV3) Table() Table { return m.table("deepseek_v3") }
+func (m *DeepseekV3) Table() Table {
+	t := m.table("deepseek_v3")
+	t.dropTowers("deepseek_v3")
+	return t
+}

@@ -48,7 +48,7 @@ func (m *LatentDecoder) parseIndex(o object, heads int) {
 	for i := range m.Index.Full {
 		m.Index.Full[i] = true
 	}
-	o.kinds("layer_types", m.Layers, "indexed_attention")
+	o.kinds("layer_types", m.Layers, sparseLayers...)
 	switch {
 	case m.Index.Dim < m.Latent.RopeDim || m.Index.Dim%4 != 0:
 		o.fail("index_head_dim", fmt.Sprintf("be a multiple of 4 and at least qk_rope_head_dim = %d", m.Latent.RopeDim))
@@ -56,6 +56,9 @@ func (m *LatentDecoder) parseIndex(o object, heads int) {
 		o.fail("q_lora_rank", "be a number: indexers read the latent of queries")
 	}
 }
+
+// sparseLayers are the names of layers with an indexer: transformers 5.23's, and those of published configurations.
+var sparseLayers = []string{"indexed_attention", "deepseek_sparse_attention"}
 
 // Facts implements [Model].
 func (m *DeepseekV32) Facts() Facts { return m.facts("deepseek_v32", m.Rope, m.Table()) }

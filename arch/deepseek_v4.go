@@ -46,6 +46,7 @@ const (
 func init() {
 	register(Arch{
 		ModelType:     "deepseek_v4",
+		Aliases:       []string{"deepseek_ref"},
 		Architectures: []string{"DeepseekV4ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseDeepseekV4(config) },
 		Docs: Docs{

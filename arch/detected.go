@@ -84,7 +84,10 @@ func DetectFamily(config []byte) (Detected, error) {
 			d.Capabilities = append(d.Capabilities, CapThinking)
 		}
 	}
-	textOnly := slices.ContainsFunc(known, func(a Arch) bool { return a.TextOnly && a.named(names) })
+	modelType := o.str("model_type", "")
+	textOnly := slices.ContainsFunc(known, func(a Arch) bool {
+		return a.TextOnly && a.named(names) || slices.Contains(a.Towers, modelType)
+	})
 	if hasVisionKeys(o) && !textOnly {
 		d.Capabilities = append(d.Capabilities, CapVision)
 	}

@@ -17,7 +17,7 @@ type ExaoneMoe struct {
 func init() {
 	register(Arch{
 		ModelType:     "exaone_moe",
-		Architectures: []string{"ExaoneMoeForCausalLM"},
+		Architectures: []string{"ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseExaoneMoe(config) },
 		GGUF:          []GGUF{ggufExaoneMoe},
 		Docs: Docs{

@@ -108,7 +108,9 @@ func (m *Gemma3) Table() Table {
 
 // dropTowers drops the vision and audio towers of models whose towers are not supported.
 func (t *Table) dropTowers(modelType string) {
-	for _, name := range []string{"vision_tower", "multi_modal_projector", "embed_vision", "vision_embedder"} {
+	for _, name := range []string{
+		"vision_tower", "multi_modal_projector", "embed_vision", "vision_embedder", "visual", "mm_projector",
+	} {
 		t.drop("pictures are not supported for "+modelType+", its text model is imported", "model."+name+".*", name+".*")
 	}
 	for _, name := range []string{"audio_tower", "embed_audio"} {

@@ -7,10 +7,14 @@ type Glm4 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "glm4",
-		Architectures: []string{"Glm4ForCausalLM"},
+		Aliases:       []string{"glm4v", "glm4v_text"},
+		Towers:        []string{"glm4v"},
+		Architectures: []string{"Glm4ForCausalLM", "Glm4vForConditionalGeneration"},
 		Parse:         func(config []byte) (Model, error) { return ParseGlm4(config) },
 		GGUF:          []GGUF{ggufGlm4},
-		Docs:          Docs{Variants: "partial rope of neighbouring channels, four norms, biases, tied embeddings"},
+		Docs: Docs{
+			Variants: "partial rope of neighbouring channels, four norms, biases, tied embeddings; text of GLM-4.1V",
+		},
 	})
 }
 
@@ -38,5 +42,6 @@ func (m *Glm4) Table() Table {
 		t.norm(layer+"post_mlp_layernorm", hidden, false)
 	})
 	m.fusesGateUp(&t)
+	t.dropTowers("glm4")
 	return t
 }

@@ -14,10 +14,12 @@ type Lfm2 struct {
 func init() {
 	register(Arch{
 		ModelType:     "lfm2",
-		Architectures: []string{"Lfm2ForCausalLM"},
+		Aliases:       []string{"lfm2_vl"},
+		Towers:        []string{"lfm2_vl"},
+		Architectures: []string{"Lfm2ForCausalLM", "Lfm2VlForConditionalGeneration"},
 		Parse:         func(config []byte) (Model, error) { return ParseLfm2(config) },
 		GGUF:          []GGUF{ggufLfm2},
-		Docs:          Docs{Variants: "short convolutions with some layers of attention; biases, tied embeddings"},
+		Docs:          Docs{Variants: "short convolutions with some layers of attention; biases, tied embeddings; LFM2-VL"},
 	})
 }
 
@@ -116,6 +118,7 @@ func (m *Lfm2) table(modelType string, network func(t *Table, layer string, i in
 		".feed_forward.up_proj.", ".feed_forward.w3.", ".feed_forward.down_proj.", ".feed_forward.w2.",
 		".feed_forward.gate.e_score_correction_bias", ".feed_forward.expert_bias",
 	}})
+	t.dropTowers(modelType)
 	return t
 }
 

@@ -145,7 +145,8 @@ func (m *Mixture) parseGrouped(o object, c Common, d mixtureDefaults) {
 	if method := o.str("topk_method", "noaux_tc"); method != "noaux_tc" {
 		o.fail("topk_method", `be "noaux_tc"`)
 	}
-	if f := o.str("scoring_func", "sigmoid"); f != "sigmoid" {
+	// dots.llm1 publishes the name of the method here, too.
+	if f := o.str("scoring_func", "sigmoid"); f != "sigmoid" && f != "noaux_tc" {
 		o.fail("scoring_func", `be "sigmoid"`)
 	}
 	m.Router.check(o, m.Experts)

@@ -6,11 +6,19 @@ type Qwen2 struct{ Dense }
 
 func init() {
 	register(Arch{
-		ModelType:     "qwen2",
-		Architectures: []string{"Qwen2ForCausalLM"},
-		Parse:         func(config []byte) (Model, error) { return ParseQwen2(config) },
-		GGUF:          []GGUF{ggufQwen2},
-		Docs:          Docs{Variants: "tied embeddings, sliding windows by `max_window_layers` or `layer_types`"},
+		ModelType: "qwen2",
+		Aliases:   []string{"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_audio"},
+		Towers:    []string{"qwen2_vl", "qwen2_5_vl", "qwen2_audio"},
+		Architectures: []string{
+			"Qwen2ForCausalLM", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration",
+			"Qwen2AudioForConditionalGeneration",
+		},
+		Parse: func(config []byte) (Model, error) { return ParseQwen2(config) },
+		GGUF:  []GGUF{ggufQwen2},
+		Docs: Docs{
+			Variants: "tied embeddings, sliding windows by `max_window_layers` or `layer_types`; " +
+				"text of Qwen2-VL, Qwen2.5-VL and Qwen2-Audio",
+		},
 	})
 }
 
@@ -20,7 +28,9 @@ func ParseQwen2(config []byte) (*Qwen2, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := commonDefaults{class: "Qwen2ForCausalLM", ctx: 32768, eps: 1e-6}
+	d := commonDefaults{
+		class: "Qwen2ForCausalLM", vocab: 151936, hidden: 4096, layers: 32, heads: 32, ctx: 32768, eps: 1e-6,
+	}
 	m := &Qwen2{parseDense(top, o, d, ropeOptions{}, silu...)}
 	m.AttentionBias, m.OutputBias = true, false
 	m.slide(parseWindow(o, m.Layers, o.integer("max_window_layers", 28, 0, maxLayers)))
@@ -31,4 +41,8 @@ func ParseQwen2(config []byte) (*Qwen2, error) {
 func (m *Qwen2) Facts() Facts { return m.facts("qwen2", m.Rope, m.Table()) }
 
 // Table implements [Model].
-func (m *Qwen2) Table() Table { return m.preNorm("qwen2", false) }
+func (m *Qwen2) Table() Table {
+	t := m.preNorm("qwen2", false)
+	t.dropTowers("qwen2")
+	return t
+}

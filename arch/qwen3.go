@@ -16,12 +16,14 @@ type Qwen3 struct {
 func init() {
 	register(Arch{
 		ModelType:     "qwen3",
-		Architectures: []string{"Qwen3ForCausalLM"},
+		Aliases:       []string{"qwen3_vl", "qwen3_vl_text"},
+		Towers:        []string{"qwen3_vl"},
+		Architectures: []string{"Qwen3ForCausalLM", "Qwen3VLForConditionalGeneration"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen3(config) },
 		GGUF:          []GGUF{ggufQwen3},
 		Chat:          &qwen3Chat,
 		Docs: Docs{
-			Variants: "biases, tied embeddings, sliding windows by `max_window_layers` or `layer_types`",
+			Variants: "biases, tied embeddings, sliding windows by `max_window_layers` or `layer_types`; text of Qwen3-VL",
 		},
 	})
 }
@@ -96,10 +98,12 @@ func (m *Qwen3) Rules() Rules { return genericRules(m.Layers) }
 // Table implements [Model]. Weights of linear layers are [out, in].
 func (m *Qwen3) Table() Table {
 	hidden := int64(m.Hidden)
-	return m.decoder("qwen3", false, func(t *Table, layer string, _ int) {
+	t := m.decoder("qwen3", false, func(t *Table, layer string, _ int) {
 		t.norm(layer+"input_layernorm", hidden, false)
 		m.attention(t, layer+"self_attn", m.queries(), false)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		m.mlp(t, layer+"mlp", m.Intermediate)
 	})
+	t.dropTowers("qwen3")
+	return t
 }

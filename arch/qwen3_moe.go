@@ -18,12 +18,14 @@ type Qwen3Moe struct {
 func init() {
 	register(Arch{
 		ModelType:     "qwen3_moe",
-		Architectures: []string{"Qwen3MoeForCausalLM"},
+		Aliases:       []string{"qwen3_vl_moe", "qwen3_vl_moe_text"},
+		Towers:        []string{"qwen3_vl_moe"},
+		Architectures: []string{"Qwen3MoeForCausalLM", "Qwen3VLMoeForConditionalGeneration"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen3Moe(config) },
 		GGUF:          []GGUF{ggufQwen3Moe},
 		Chat:          &qwen3Chat,
 		Docs: Docs{
-			Variants: "stacked, fused or separate experts; dense layers in between",
+			Variants: "stacked, fused or separate experts; dense layers in between; text of Qwen3-VL",
 			Rules:    "generic, also for experts",
 		},
 	})
@@ -81,7 +83,7 @@ func (m *Qwen3Moe) Rules() Rules { return genericRules(m.Layers) }
 // Table implements [Model].
 func (m *Qwen3Moe) Table() Table {
 	hidden := int64(m.Hidden)
-	return m.decoder("qwen3_moe", false, func(t *Table, layer string, i int) {
+	t := m.decoder("qwen3_moe", false, func(t *Table, layer string, i int) {
 		t.norm(layer+"input_layernorm", hidden, false)
 		m.attention(t, layer+"self_attn", m.queries(), false)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
@@ -91,4 +93,6 @@ func (m *Qwen3Moe) Table() Table {
 		}
 		t.mixture(layer+"mlp", Mixture{Experts: m.Experts}, m.Hidden)
 	})
+	t.dropTowers("qwen3_moe")
+	return t
 }

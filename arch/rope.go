@@ -21,6 +21,10 @@ const (
 	RopeProportional RopeType = "proportional"
 )
 
+// ropeMulti rotates by three positions, of time, height and width, which are equal for text. transformers reads it as
+// the default type, too.
+const ropeMulti = "mrope"
+
 // Rope is a model's rotary position embedding (RoPE), with its scaling. Fields that its type does not use are zero.
 type Rope struct {
 	Type          RopeType
@@ -103,6 +107,9 @@ func readRope(o, in object, theta, partial float64, context int, opts ropeOption
 		Type:          RopeType(in.str(typeKey, string(RopeDefault))),
 		Theta:         in.theta("rope_theta", theta),
 		PartialFactor: in.partial(partial, opts),
+	}
+	if r.Type == ropeMulti {
+		r.Type = RopeDefault
 	}
 	types := opts.types
 	if types == nil {

@@ -51,13 +51,13 @@ func parseRotates(o object, layers int) []bool {
 	rotates := make([]bool, layers)
 	list := o.integers(key, maxLayers, 0, 1)
 	every := o.integer("no_rope_layer_interval", 4, 1, maxLayers)
-	if o.has(key) && len(list) < layers {
+	if len(list) > 0 && len(list) < layers {
 		o.fail(key, fmt.Sprintf("have an element per layer, %d (it has %d)", layers, len(list)))
 		return rotates
 	}
 	for i := range rotates {
 		rotates[i] = (i+1)%every != 0
-		if o.has(key) {
+		if len(list) > 0 {
 			rotates[i] = list[i] == 1
 		}
 	}

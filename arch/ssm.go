@@ -112,6 +112,9 @@ func (o object) steps(key string) (least, most float64) {
 	if ok && (json.Unmarshal(list[1], &infinity) != nil || infinity.Float != "Infinity") {
 		most, ok = asNumber(list[1])
 		ok = ok && most > 0
+		if most > math.MaxFloat32 {
+			most = 0 // no float32 exceeds it
+		}
 	}
 	if !ok || least < 0 || most > 0 && least > most || math.Max(least, most) > maxNumber {
 		o.fail(key, "be the least and the largest step, such as [0.0, 100.0]")

@@ -1,0 +1,117 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Other published spellings of a configuration mean the same model.
+func TestPublishedSpellings(t *testing.T) {
+	for _, c := range []struct{ checkpoint, key, value, same string }{
+		{"glm_moe_dsa", "layer_types", `["deepseek_sparse_attention","deepseek_sparse_attention"]`,
+			`["indexed_attention","indexed_attention"]`},
+		{"mamba2", "time_step_limit", "[0.0,1e308]", `[0.0,{"__float__":"Infinity"}]`},
+		{"mamba2", "time_step_limit", "[0.5,3.5e38]", `[0.5,{"__float__":"Infinity"}]`},
+		{"mamba2", "time_step_limit", "[0.0,Infinity]", "-"},
+		{"llama4", "no_rope_layers", "[]", "null"},
+		{"llama4", "no_rope_layers", "[]", "-"},
+		{"smollm3", "no_rope_layers", "[]", "-"},
+		{"dots1", "scoring_func", `"noaux_tc"`, `"sigmoid"`},
+		{"exaone_moe", "architectures", `["ExaoneMoEForCausalLM"]`, `["ExaoneMoeForCausalLM"]`},
+		{"deepseek_v4", "model_type", `"deepseek_ref"`, `"deepseek_v4"`},
+		{"qwen2", "is_causal", "true", "-"},
+		{"qwen2", "rope_scaling", `{"type":"mrope","mrope_section":[2,3,3]}`, `{"type":"default"}`},
+	} {
+		got, err := Detect(textual(t, c.checkpoint, c.key, c.value))
+		want, wantErr := Detect(textual(t, c.checkpoint, c.key, c.same))
+		if err != nil || wantErr != nil {
+			t.Errorf("%s: %s = %s: %v; %s: %v", c.checkpoint, c.key, c.value, err, c.same, wantErr)
+			continue
+		}
+		if c.key == "architectures" { // which only facts have
+			got, want = withoutClass(got), withoutClass(want)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %s = %s:\n%+v, want\n%+v", c.checkpoint, c.key, c.value, got, want)
+		}
+	}
+}
+
+// textual is edited for values that are not JSON.
+func textual(t *testing.T, checkpoint, key, value string) []byte {
+	const mark = `"@"`
+	if json.Valid([]byte(value)) || value == "-" {
+		return edited(t, checkpoint, key, value)
+	}
+	return []byte(strings.Replace(string(edited(t, checkpoint, key, mark)), mark, value, 1))
+}
+
+func withoutClass(m Model) Model {
+	if x, ok := m.(*ExaoneMoe); ok {
+		x.Architecture = ""
+	}
+	return m
+}
+
+// A decoder without a causal mask is an encoder, of any type.
+func TestEncodersAreRefused(t *testing.T) {
+	for _, c := range checkpoints(t) {
+		config := setKey(t, c.Config, []string{"is_causal"}, "false")
+		_, err := Detect(config)
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "is_causal = false: must be true: ") {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		var nested struct {
+			Text json.RawMessage `json:"text_config"`
+		}
+		if json.Unmarshal(c.Config, &nested) != nil || nested.Text == nil {
+			continue
+		}
+		config = setKey(t, c.Config, []string{"text_config", "is_causal"}, "false")
+		if _, err := Detect(config); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "text_config.is_causal") {
+			t.Errorf("%s, nested: %v", c.Name, err)
+		}
+	}
+}
+
+// A qwen4_exp rotates whole heads if its rope parameters do not say which part.
+func TestQwen4ExpPartialRope(t *testing.T) {
+	const plain = `{"rope_type":"default","rope_theta":10000`
+	for _, c := range []struct {
+		key, value string
+		want       float64
+	}{
+		{"rope_parameters", plain + `}`, 1},
+		{"rope_parameters", plain + `,"partial_rotary_factor":0.5}`, 0.5},
+		{"rope_scaling", plain + `}`, 1},
+		{"-", "", 0.25},
+	} {
+		config := json.RawMessage(edited(t, "qwen4_exp", "model_type", `"qwen4_exp_text"`))
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(config, &all); err != nil {
+			t.Fatal(err)
+		}
+		text := map[string]json.RawMessage{}
+		nested := json.Unmarshal(all["text_config"], &text) == nil && len(text) > 0
+		if !nested {
+			text = all
+		}
+		for _, key := range []string{"rope_parameters", "rope_scaling", "partial_rotary_factor"} {
+			delete(text, key)
+		}
+		if text["indexer_head_dim"] = text["head_dim"]; c.value != "" {
+			text[c.key] = json.RawMessage(c.value)
+		}
+		if nested {
+			all["text_config"], _ = json.Marshal(text) // raw JSON always encodes
+		}
+		config, _ = json.Marshal(all)
+		m, err := ParseQwen4Exp(config)
+		if err != nil || m.Rope.PartialFactor != c.want {
+			t.Errorf("%+v: %+v, %v", c, m, err)
+		}
+	}
+}
