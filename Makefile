@@ -27,7 +27,7 @@ ifeq ($(MODEL),smollm2)
 	$(SAY) 'building ingot and installing the MLX engine'
 	@$(MAKE) --no-print-directory engine
 	$(SAY) 'importing SmolLM2-135M-Instruct from its GGUF file (the first time: a download of 93 MB)'
-	file="$$(testdata/real/fetch.sh $(PYTHON))" && $(INGOT) create smollm2 "$$file"
+	file="$$(testdata/real/fetch.sh smollm2 $(PYTHON))" && $(INGOT) create smollm2 "$$file"
 	$(SAY) 'chatting with it'
 	$(INGOT) run smollm2 "What is the capital of France?" --temperature 0 --max-tokens 100
 	$(SAY) 'go on with: $(INGOT) run smollm2'
@@ -107,11 +107,13 @@ test-interop: engine
 		$(GO) test -count=1 -timeout $(if $(SHORT),20m -short,40m) ./...
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
 
-# Import, quantization, the server's APIs, a registry and exports with a published model, SmolLM2-135M-Instruct, next to
-# transformers and llama.cpp. SHORT=1 omits the exports, whose readers are gigabytes or take minutes to build.
+# Import, quantization, the server's APIs, a registry and exports with published models, next to transformers and
+# llama.cpp. SHORT=1 is SmolLM2 and Gemma 3 without the exports that need readers of gigabytes or builds of minutes.
+REAL = smollm2 gemma3 $(if $(SHORT),,qwen2.5-coder-0.5b)
 test-real: engine clients
 	$(if $(SHORT),,$(GEN)/setup.sh $(PYTHON) && PYTHON=$(PYTHON) bench/mlx-venv.sh && PYTHON=$(PYTHON) bench/cpu/run.sh --peers-only)
-	file="$$(testdata/real/fetch.sh $(PYTHON))" && cd interop && INGOT_TEST_REAL="$$file" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
+	for model in $(REAL); do testdata/real/fetch.sh $$model $(PYTHON) || exit 1; done
+	cd interop && INGOT_TEST_REAL="$(REAL)" $(GO) test -count=1 -timeout 40m -v $(if $(SHORT),-short) -run '^TestReal(Models)?$$' .
 
 # The files that llama.cpp's converter makes of all checkpoints in testdata, float32 and bfloat16: their logits are those of
 # the checkpoints.
@@ -199,7 +201,7 @@ bench-kernels:
 bench-real: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh --peers-only
-	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && \
+	gguf="$$(testdata/real/fetch.sh smollm2 $(PYTHON))" && \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/real.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_REAL)
 
 # Compares what `ingot fit` predicts, sizes, memory and speed, with what is then measured, on four shapes, and fails where it
@@ -208,7 +210,7 @@ bench-real: engine
 bench-fit: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh --peers-only
-	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && PYTHONPATH=bench/cpu \
+	gguf="$$(testdata/real/fetch.sh smollm2 $(PYTHON))" && PYTHONPATH=bench/cpu \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/fit/fit.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_FIT)
 
 # Quantizes SmolLM2 and a small model that it trains with ingot, llama.cpp and mlx-lm, in many types, and compares each result
@@ -218,7 +220,7 @@ bench-quality: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh --packages-only
 	$(GEN)/setup.sh $(PYTHON)
-	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && \
+	gguf="$$(testdata/real/fetch.sh smollm2 $(PYTHON))" && \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/quality/run.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_QUALITY)
 
 # Times ingot serve beside llama-server, on the dense model of bench-cpu: bench/results/serve.json. At most 75 minutes; a

@@ -6,7 +6,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 ingot=$1 program=$2 results=$3
 shift 3
-gguf=$("$here/../testdata/real/fetch.sh" "${PYTHON:-python3}")
+gguf=$("$here/../testdata/real/fetch.sh" smollm2 "${PYTHON:-python3}")
 tokenizers=$("$here/../testdata/real/fetch_tokenizers.sh")
 
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/ingot/bench-cpu-venv

@@ -25,7 +25,7 @@ By default, check every blob's digest, every tensor's name, shape and type, and 
 draft model load and compute finite logits.
 
 With --reference, run the tokens of a safetensors file through the model and compare the logits. The file
-holds tokens int32 [T] and logits float32 [T, V] of another implementation, and optionally its greedy
+holds tokens int32 [T] and logits float32 [R, V] of another implementation, and optionally its greedy
 continuation, greedy int32 [N]. For each run of image tokens, give the picture with --image, in order.
 The model computes in the type of its weights, and --float32 in float32. The limits are 0.001 nats and 99 %
 equal top tokens, or 0.005 nats and 95 % in bfloat16, whose rounding moves the logits.

@@ -11,23 +11,19 @@ import (
 	"testing"
 )
 
-// TestReal checks ingot with a model that people use, SmolLM2-135M-Instruct, imported from a GGUF file. INGOT_TEST_REAL
-// is the file, as testdata/real/fetch.sh prints it. The goldens are those of transformers and llama.cpp; see
-// testdata/gen/real.
+// TestReal checks ingot with a model that people use, SmolLM2-135M-Instruct, imported from a GGUF file. The goldens are
+// those of transformers and llama.cpp; see testdata/gen/real.
 func TestReal(t *testing.T) {
-	file := os.Getenv("INGOT_TEST_REAL")
-	if file == "" {
-		t.Skip("runs with INGOT_TEST_REAL=FILE only; make test-real sets it")
-	}
+	file := realFile(t, "smollm2")
 	u := newUser(t)
 	u.more = []string{"INGOT_ENGINE=" + engine(t)}
 	u.ingot("create", "smol", file)
 	golden := readGolden(t)
-	t.Run("logits", func(t *testing.T) { testRealLogits(t, u) })
-	t.Run("greedy text", func(t *testing.T) { testRealGreedy(t, u, golden) })
+	t.Run("logits", func(t *testing.T) { testRealLogits(t, u, "smol", "smollm2", 10, realMaxLogit) })
+	t.Run("greedy text", func(t *testing.T) { testRealGreedy(t, u, "smol", golden) })
 	t.Run("quantized", func(t *testing.T) { testRealQuantized(t, u, file, golden) })
 	t.Run("clients", func(t *testing.T) { testRealClients(t, u) })
-	t.Run("push and pull", func(t *testing.T) { testRealPull(t, u) })
+	t.Run("push and pull", func(t *testing.T) { testRealPull(t, u, "smol", "Paris") })
 	t.Run("export", func(t *testing.T) { testRealExport(t, u) })
 	t.Run("gguf", func(t *testing.T) { testRealGGUF(t, u, golden) })
 }
@@ -43,6 +39,22 @@ type realGolden struct {
 		Predicted  int
 		Perplexity float64
 	}
+	Texts [][]int32 // tokens of the texts in testdata/gen/real/texts.json
+}
+
+// realFile returns the path of a model as a GGUF file. INGOT_TEST_REAL lists the models to test.
+func realFile(t *testing.T, model string) string {
+	t.Helper()
+	if !slices.Contains(strings.Fields(os.Getenv("INGOT_TEST_REAL")), model) {
+		t.Skip("runs with INGOT_TEST_REAL=\"... " + model + " ...\" only; make test-real sets it")
+	}
+	fetch := exec.CommandContext(t.Context(), testdata(t, "real", "fetch.sh"), model)
+	fetch.Stderr = os.Stderr
+	out, err := fetch.Output()
+	if err != nil {
+		t.Fatalf("fetch.sh %s: %v", model, err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 func testdata(t *testing.T, path ...string) string {
@@ -54,15 +66,24 @@ func testdata(t *testing.T, path ...string) string {
 	return file
 }
 
+// readReal reads a JSON file of testdata.
+func readReal[T any](t *testing.T, path ...string) (v T) {
+	t.Helper()
+	b, err := os.ReadFile(testdata(t, path...))
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		t.Fatalf("%v: %v", path, err)
+	}
+	return v
+}
+
 func readGolden(t *testing.T) realGolden {
 	t.Helper()
-	var g realGolden
-	b, err := os.ReadFile(testdata(t, "real", "llamacpp.json"))
-	if err == nil {
-		err = json.Unmarshal(b, &g)
-	}
-	if err != nil || len(g.Prompts) != 5 || g.Text.Predicted < 1000 {
-		t.Fatalf("the golden has %d prompts and %d tokens: %v", len(g.Prompts), g.Text.Predicted, err)
+	g := readReal[realGolden](t, "real", "llamacpp.json")
+	if len(g.Prompts) != 5 || g.Text.Predicted < 1000 {
+		t.Fatalf("the golden has %d prompts and %d tokens", len(g.Prompts), g.Text.Predicted)
 	}
 	return g
 }
@@ -78,16 +99,16 @@ func result[T any](t *testing.T, u *user, stdin string, args ...string) (v T) {
 }
 
 // testRealLogits compares float32 logits and a greedy continuation with those of transformers.
-func testRealLogits(t *testing.T, u *user) {
+func testRealLogits(t *testing.T, u *user, name, golden string, rows int, limit float64) {
 	v := result[struct {
 		Tokens      int
 		MaxAbs      float64 `json:"max_abs"`
 		Top1        float64
 		GreedyEqual bool `json:"greedy_equal"`
 		OK          bool
-	}](t, u, "", "verify", "smol", "--float32", "--reference", testdata(t, "real", "smollm2.safetensors"), "--json")
+	}](t, u, "", "verify", name, "--float32", "--reference", testdata(t, "real", golden+".safetensors"), "--json")
 	t.Logf("transformers' logits: %+v", v)
-	if !v.OK || v.Tokens != 10 || v.Top1 != 1 || !v.GreedyEqual || v.MaxAbs > realMaxLogit {
+	if !v.OK || v.Tokens != rows || v.Top1 != 1 || !v.GreedyEqual || v.MaxAbs > limit {
 		t.Errorf("%+v", v)
 	}
 }
@@ -102,9 +123,9 @@ const (
 )
 
 // testRealGreedy compares greedy texts with those of llama.cpp. After a near-tie, it goes on from llama.cpp's text.
-func testRealGreedy(t *testing.T, u *user, golden realGolden) {
+func testRealGreedy(t *testing.T, u *user, name string, golden realGolden) {
 	for i, p := range golden.Prompts {
-		ids := result[[]int32](t, u, p.Text, "tokenize", "smol")
+		ids := result[[]int32](t, u, p.Text, "tokenize", name, "--special")
 		if !slices.Equal(ids, p.Tokens) {
 			t.Errorf("%q has the tokens %v, want %v", p.Text, ids, p.Tokens)
 			continue
@@ -116,7 +137,7 @@ func testRealGreedy(t *testing.T, u *user, golden realGolden) {
 				t.Fatal(err)
 			}
 			want := p.Greedy[at:]
-			got := result[struct{ IDs []int32 }](t, u, string(prompt), "run", "smol", "--prompt-ids", "-", "--temperature", "0",
+			got := result[struct{ IDs []int32 }](t, u, string(prompt), "run", name, "--prompt-ids", "-", "--temperature", "0",
 				"--max-tokens", number10(len(want)), "--ignore-eos", "--local", "--json").IDs
 			if len(got) != len(want) {
 				t.Fatalf("%q: %d tokens, want %d", p.Text, len(got), len(want))
@@ -208,9 +229,9 @@ func testRealClients(t *testing.T, u *user) {
 }
 
 // testRealPull pushes the model to a registry, and another user runs what they pull.
-func testRealPull(t *testing.T, u *user) {
-	name := startOlareg(t, true) + "/library/smol:q4_1"
-	u.ingot("tag", "smol", name)
+func testRealPull(t *testing.T, u *user, model, want string) {
+	name := startOlareg(t, true) + "/library/" + model + ":published"
+	u.ingot("tag", model, name)
 	digest := u.ingot("push", name)
 	other := newUser(t)
 	other.more = u.more
@@ -218,7 +239,7 @@ func testRealPull(t *testing.T, u *user) {
 	other.ingot("verify", name)
 	answer := other.ingot("run", name, "What is the capital of France?", "--temperature", "0", "--max-tokens", "40",
 		"--local")
-	if !strings.Contains(answer, "Paris") {
+	if !strings.Contains(answer, want) {
 		t.Errorf("the response is %q", answer)
 	}
 }

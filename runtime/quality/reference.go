@@ -16,13 +16,13 @@ var ErrReference = errors.New("bad reference file")
 // Reference holds what another implementation computed.
 type Reference struct {
 	Tokens []int32   // [T]
-	Logits []float32 // [T, Vocab]: the logits after each token
+	Logits []float32 // [R, Vocab]: the logits after each of the last R tokens, 0 < R <= T
 	Vocab  int
 	Greedy []int32 // greedy continuation of Tokens; nil if it was not recorded
 }
 
-// ReadReference reads a safetensors file with `tokens` int32 [T], `logits` float32 [T, V] and optionally `greedy` int32
-// [N]. It ignores other tensors.
+// ReadReference reads a safetensors file with `tokens` int32 [T], `logits` float32 [R, V], and optionally `greedy`
+// int32 [N]. The logits are those after the last R tokens. It ignores other tensors.
 func ReadReference(path string) (*Reference, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -38,7 +38,7 @@ func ReadReference(path string) (*Reference, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tokens.Shape[0] == 0 || logits.Shape[0] != tokens.Shape[0] || logits.Shape[1] == 0 {
+	if tokens.Shape[0] == 0 || logits.Shape[0] == 0 || logits.Shape[0] > tokens.Shape[0] || logits.Shape[1] == 0 {
 		return nil, fmt.Errorf("%s: shapes of tokens %v and logits %v do not match: %w", path, tokens.Shape, logits.Shape,
 			ErrReference)
 	}

@@ -8,7 +8,7 @@ import (
 
 // Comparison measures how much logits differ from a reference.
 type Comparison struct {
-	Tokens  int     // positions
+	Tokens  int     // positions compared
 	MaxAbs  float64 // largest absolute difference of a logit
 	MeanAbs float64
 	MeanKL  float64 // KL(reference || model) in nats, mean over positions
@@ -24,6 +24,7 @@ const decidedMargin = 0.005
 type comparer struct {
 	ref               *quality.Reference
 	scale             float64
+	skip              int // leading tokens without logits in the reference
 	rows              int
 	maxAbs, sumAbs    float64
 	sumKL             float64
@@ -39,11 +40,16 @@ func newComparer(ref *quality.Reference) *comparer {
 	for _, v := range ref.Logits {
 		squares += (float64(v) - mean) * (float64(v) - mean)
 	}
-	return &comparer{ref: ref, scale: math.Sqrt(squares / float64(len(ref.Logits)))}
+	skip := len(ref.Tokens) - len(ref.Logits)/ref.Vocab
+	return &comparer{ref: ref, skip: skip, scale: math.Sqrt(squares / float64(len(ref.Logits)))}
 }
 
 // add compares the next row.
 func (c *comparer) add(ours []float32) {
+	if c.skip > 0 {
+		c.skip--
+		return
+	}
 	want := c.ref.Logits[c.rows*c.ref.Vocab:][:c.ref.Vocab]
 	c.rows++
 	for i, w := range want {

@@ -35,6 +35,12 @@ func TestCompareWithReference(t *testing.T) {
 		c.Tokens != len(ref.Tokens) {
 		t.Errorf("%+v, greedy %v", c, greedy)
 	}
+	// Logits of the last tokens alone.
+	last := *ref
+	last.Logits = ref.Logits[(len(ref.Tokens)-2)*ref.Vocab:]
+	if c, _, err = Compare(t.Context(), l, &last); err != nil || c.Tokens != 2 || c.MaxAbs > modeltest.Tolerance*c.Scale {
+		t.Errorf("logits of two tokens: %+v, %v", c, err)
+	}
 	// Another model's reference does not match.
 	other, err := quality.ReadReference(modeltest.Reference("llama-tied"))
 	if err != nil {

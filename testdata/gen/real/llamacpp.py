@@ -7,7 +7,7 @@ Needs llama.cpp with its C API, on Linux with glibc 2.38 or later:
 
     python3 -m venv .cache/llamacpp-venv
     .cache/llamacpp-venv/bin/python -m pip install --no-deps llama-cpp-py-sync==0.11739 cffi==2.1.0 pycparser==3.0 numpy==2.4.6
-    .cache/llamacpp-venv/bin/python testdata/gen/real/llamacpp.py "$(testdata/real/fetch.sh)"
+    .cache/llamacpp-venv/bin/python testdata/gen/real/llamacpp.py "$(testdata/real/fetch.sh smollm2)"
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Writes testdata/real/smollm2.safetensors: the logits that transformers computes with SmolLM2-135M-Instruct from its GGUF
-file, for `make test-real`. Like the goldens of models/reference.py, it has tokens int32 [T], logits float32 [T, V] and greedy
-int32 [N], the greedy continuation. transformers dequantizes the file to float32.
+"""Writes testdata/real/MODEL.safetensors: the logits that transformers computes with a published model from its GGUF file, for
+`make test-real`. Like the goldens of models/reference.py, it has tokens int32 [T], logits float32 [R, V] of the last R tokens
+and greedy int32 [N], the greedy continuation. transformers dequantizes the file to float32.
 
-    .cache/gen-venv/bin/python testdata/gen/real/logits.py "$(testdata/real/fetch.sh)"
+    .cache/gen-venv/bin/python testdata/gen/real/logits.py MODEL "$(testdata/real/fetch.sh MODEL)"
 """
 
 import os
@@ -18,16 +18,19 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = "The capital of France is Paris. In 1969, the first"
-ROWS, GREEDY = 10, 64  # 10 rows of 49,152 logits are 2 MB
+TOKENS, GREEDY = 10, 64
 MARGIN = 0.01  # least difference of the two largest logits in the continuation
+BYTES = 2 << 20  # of logits
 
 
 def main():
-    path = Path(sys.argv[1])
+    name, path = sys.argv[1], Path(sys.argv[2])
     torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
     model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32, attn_implementation="eager").eval()
-    tokens = tokenizer(TEXT, add_special_tokens=False)["input_ids"][:ROWS]
+    # SmolLM2's golden has no begin-of-text token; a model that has one computes little without it.
+    special = name != "smollm2"
+    tokens = tokenizer(TEXT, add_special_tokens=special)["input_ids"][:TOKENS]
     with torch.no_grad():
         logits = model(torch.tensor([tokens])).logits[0]
         greedy = list(tokens)
@@ -37,11 +40,12 @@ def main():
                 break  # rounding could choose the other
             greedy.append(int(top.indices[0]))
     greedy = greedy[len(tokens) :]
-    if len(tokens) != ROWS or len(greedy) < GREEDY // 2:
+    if len(tokens) != TOKENS or len(greedy) < GREEDY // 2:
         sys.exit(f"{len(tokens)} tokens and {len(greedy)} greedy ones are too few: choose another text")
-    out = ROOT / "testdata" / "real" / "smollm2.safetensors"
+    logits = logits[-max(1, min(TOKENS, BYTES // (4 * logits.shape[1]))) :].contiguous()
+    out = ROOT / "testdata" / "real" / f"{name}.safetensors"
     save_file({"tokens": np.array(tokens, np.int32), "logits": logits.numpy(), "greedy": np.array(greedy, np.int32)}, out)
-    print(out, len(greedy), "greedy tokens, standard deviation of the logits", float(logits.std()))
+    print(out, len(logits), "rows,", len(greedy), "greedy tokens, standard deviation of the logits", float(logits.std()))
 
 
 main()
