@@ -23,10 +23,9 @@ func findGPTQ(c *Checkpoint) (Found, error) {
 				"convert it with that program, or use the checkpoint in gptq", format)
 		}
 		l.along = true
-		if l.config.format() != "gptq_v2" {
-			l.shift = 1
-		}
-		return nil
+		var err error
+		l.shift, err = l.config.zeroShift(c)
+		return err
 	})
 }
 
@@ -45,6 +44,9 @@ type gptqConfig struct {
 	DescAct    bool            `json:"desc_act"`
 	Sym        *bool           `json:"sym"`
 	ZeroPoint  *bool           `json:"zero_point"`
+	Packing    string          `json:"packing_format"` // AutoRound's
+	Backend    string          `json:"backend"`        // AutoRound's before it had packing_format
+	Extra      json.RawMessage `json:"extra_config"`   // AutoRound's layers with their own bits and groups
 	key        string          // for messages
 	configured bool
 }
@@ -60,7 +62,8 @@ func (t gptqConfig) format() string {
 }
 
 func (t gptqConfig) uniform() bool {
-	return t.configured && (len(t.Dynamic) == 0 || string(t.Dynamic) == "null" || string(t.Dynamic) == "{}")
+	empty := func(m json.RawMessage) bool { return len(m) == 0 || string(m) == "null" || string(m) == "{}" }
+	return t.configured && empty(t.Dynamic) && empty(t.Extra)
 }
 
 // readGPTQConfig reads config.json, or else the files that AutoGPTQ and AutoAWQ wrote before it had a key for this.
@@ -101,6 +104,9 @@ func (c *Checkpoint) readGPTQConfig() (t gptqConfig, from []string, err error) {
 	}
 	if f := t.format(); f != "" {
 		say("checkpoint_format", fmt.Sprintf("%q", f))
+	}
+	if t.isAutoRound() {
+		say("packing_format", fmt.Sprintf("%q", t.packing()))
 	}
 	if t.DescAct {
 		say("desc_act", true)
@@ -224,8 +230,8 @@ func (l *transposedLayer) sizes(c *Checkpoint, along bool) error {
 	} else if s := l.config.Sym; (s == nil || !*s) && (l.config.ZeroPoint == nil || *l.config.ZeroPoint) {
 		return wrong(l.weight, "it has codes and scales, but %s.qzeros is missing; download the checkpoint again", l.name)
 	}
-	if !slices.Contains([]int{2, 3, 4, 8}, l.bits) || l.rows*int64(l.bits)%32 != 0 {
-		return wrong(l.weight, "codes have %d bits, want 2, 3, 4 or 8, and whole words (%s.bits is %d); "+
+	if !slices.Contains([]int{2, 3, 4, 5, 6, 8}, l.bits) || l.rows*int64(l.bits)%32 != 0 {
+		return wrong(l.weight, "codes have %d bits, want 2 to 6 or 8, and whole words (%s.bits is %d); "+
 			"correct the configuration, or download the checkpoint again", l.bits, l.config.key, l.config.Bits)
 	}
 	l.midpoint = float32(int(1) << (l.bits - 1))

@@ -104,6 +104,7 @@ func TestPublishedCodes(t *testing.T) {
 		{"gptq-desc-act", 0, false},
 		{"gptq-8bit", quantize.Int8, false},
 		{"gptq-3bit", quantize.Int3, false},
+		{"gptq-auto-round", quantize.Int4.WithGroup(32), true},
 		{"awq", quantize.Int4, true},
 		{"packed-int4", quantize.Int4.WithGroup(32), false},
 		{"packed-int4-zeros", quantize.Int4, true},
@@ -228,14 +229,14 @@ func TestPublishedDamage(t *testing.T) {
 			[]string{".qzeros: cannot import", "means 4 bits, but", "bits is 8"},
 		},
 		{"gptq of impossible bits", "gptq", func(f *folder) {
-			config("bits", 5)(f)
+			config("bits", 7)(f)
 			for name, h := range f.tensors {
 				if strings.HasSuffix(name, ".qzeros") {
-					h.Shape = []int64{h.Shape[0], h.Shape[1] / 4 * 5}
+					h.Shape = []int64{h.Shape[0], h.Shape[1] / 4 * 7}
 					h.data = make([]byte, h.Size())
 				}
 			}
-		}, []string{"codes have 5 bits, want 2, 3, 4 or 8"}},
+		}, []string{"codes have 7 bits, want 2 to 6 or 8"}},
 		{
 			"gptq of a wrong index", "gptq", func(f *folder) { f.tensors[layer+".g_idx"].data[0] = 99 },
 			[]string{layer + ".g_idx", "column 0 is in group 99"},

@@ -144,6 +144,13 @@ SOURCES = {
                          dict(kind="gptq", bits=8, group=-1, symmetric=True)),
     "gptq-3bit": ("float16", dict(quant_method="gptq", bits=3, group_size=64, desc_act=False, sym=True),
                          dict(kind="gptq", bits=3, group=64, symmetric=True)),
+    "gptq-auto-round": ("float16", dict(quant_method="auto-round", packing_format="auto_round", bits=4, group_size=32, sym=False,
+                                        data_type="int", autoround_version="0.16.1", block_name_to_quantize="model.layers"),
+                                   dict(kind="gptq", bits=4, group=32, version="gptq_v2", index=False)),
+    "gptq-auto-round-mixed": ("float16", dict(quant_method="auto-round", packing_format="auto_round", bits=4, group_size=32, sym=False,
+                                              extra_config={".*down_proj.*": {"bits": 8}, ".*o_proj.*": {"bits": 5}, ".*k_proj.*": {"bits": 6, "group_size": 64}}),
+                                         dict(kind="gptq", bits=4, group=32, version="gptq_v2", index=False,
+                                              layers={"down_proj": dict(bits=8), "o_proj": dict(bits=5), "k_proj": dict(bits=6, group=64)})),
     "awq": ("float16", dict(quant_method="awq", bits=4, group_size=64, zero_point=True, version="gemm", modules_to_not_convert=None),
                    dict(kind="awq", bits=4, group=64)),
     "packed-int4": ("bfloat16", compressed("pack-quantized", num_bits=4, type="int", symmetric=True, strategy="group", group_size=32),
@@ -173,7 +180,10 @@ def pack(weight, dtype, how, seed):
     order = order_of(weight.shape[1], how["group"], moved, seed)
     codes, scales, zeros, value = grid(weight, how["bits"], order, symmetric, dtype)
     if how["kind"] == "gptq":
-        return gptq(codes, scales, zeros, order, how["bits"], dtype, how["version"]), value
+        parts = gptq(codes, scales, zeros, order, how["bits"], dtype, how["version"])
+        if not how.get("index", True):
+            del parts["g_idx"]
+        return parts, value
     if how["kind"] == "awq":
         return awq(codes, scales, zeros, dtype), value
     if how["kind"] == "int":
@@ -183,7 +193,7 @@ def pack(weight, dtype, how, seed):
 
 def attempt(name, seed):
     dtype_name, quantization, how = SOURCES[name]
-    how = dict(how, version=quantization.get("checkpoint_format", "gptq"))
+    how = {"version": quantization.get("checkpoint_format", "gptq"), **how}
     dtype, folder = getattr(torch, dtype_name), FOLDERS / name
     shutil.rmtree(folder, ignore_errors=True)
     stored, plain = {}, {}
@@ -192,7 +202,8 @@ def attempt(name, seed):
         if ".layers." not in n or not n.endswith("_proj.weight"):
             stored[n], plain[n] = value, value.float()
             continue
-        parts, dequantized = pack(value.float().numpy(), dtype, how, i)
+        own = next((own for layer, own in how.get("layers", {}).items() if layer in n), {})
+        parts, dequantized = pack(value.float().numpy(), dtype, {**how, **own}, i)
         plain[n] = torch.tensor(dequantized)
         for part, tensor in parts.items():
             stored[f"{n.removesuffix('.weight')}.{part}"] = tensor.contiguous()
