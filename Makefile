@@ -109,7 +109,7 @@ test-interop: engine
 
 # Import, quantization, the server's APIs, a registry and exports with published models, next to transformers and
 # llama.cpp. SHORT=1 is SmolLM2 and Gemma 3 without the exports that need readers of gigabytes or builds of minutes.
-REAL = smollm2 gemma3 $(if $(SHORT),,qwen2.5-coder-0.5b)
+REAL = smollm2 gemma3 $(if $(SHORT),,qwen2.5-coder-0.5b qwen2.5-coder-1.5b)
 test-real: engine clients
 	$(if $(SHORT),,$(GEN)/setup.sh $(PYTHON) && PYTHON=$(PYTHON) bench/mlx-venv.sh && PYTHON=$(PYTHON) bench/cpu/run.sh --peers-only)
 	for model in $(REAL); do testdata/real/fetch.sh $$model $(PYTHON) || exit 1; done

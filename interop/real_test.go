@@ -21,6 +21,8 @@ func TestReal(t *testing.T) {
 	golden := readGolden(t)
 	t.Run("logits", func(t *testing.T) { testRealLogits(t, u, "smol", "smollm2", 10, realMaxLogit) })
 	t.Run("greedy text", func(t *testing.T) { testRealGreedy(t, u, "smol", golden) })
+	texts := readReal[realGolden](t, "real", "smollm2.json").Texts
+	t.Run("tokens", func(t *testing.T) { testRealTokens(t, u, "smol", texts, nil) })
 	t.Run("quantized", func(t *testing.T) { testRealQuantized(t, u, file, golden) })
 	t.Run("clients", func(t *testing.T) { testRealClients(t, u) })
 	t.Run("push and pull", func(t *testing.T) { testRealPull(t, u, "smol", "Paris") })

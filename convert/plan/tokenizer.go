@@ -23,7 +23,7 @@ func checkTokenizer(src *source.Source) (warning string, err error) {
 	}
 	if !ok {
 		return fmt.Sprintf("neither %s nor %s: the model can be run with token ids only; save the tokenizer with "+
-			"transformers (AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)), which writes %s, and create the "+
+			"transformers (save_pretrained of its AutoTokenizer), which writes %s, and create the "+
 			"model again", tokenizerName, sentencePieceName, tokenizerName), nil
 	}
 	var config []byte

