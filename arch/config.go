@@ -350,3 +350,12 @@ func clipAll(list []string) []string {
 }
 
 func sortedKeys(m map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(m)) }
+
+// mustBe refuses switches that are given and have another value.
+func (o object) mustBe(want bool, keys ...string) {
+	for _, key := range keys {
+		if o.boolean(key, want) != want {
+			o.fail(key, fmt.Sprintf("be %v", want))
+		}
+	}
+}

@@ -28,6 +28,7 @@ import latent
 import moe
 import qwen4
 import recurrent
+import remotes
 from checkpoint import four, rename
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
@@ -391,10 +392,6 @@ if __name__ == "__main__":
     qwen3_5()
     qwen3_next()
     glm4_moe_lite()
-    dense.tables(saved, write)
-    moe.tables(saved, write)
-    gpt.tables(saved, write)
-    latent.tables(saved, write)
-    recurrent.tables(saved, write)
+    for family in (dense, moe, gpt, latent, recurrent, remotes):
+        family.tables(saved, write)
     qwen4.tables(saved, write, fuse)
-    print(f"transformers {tf.__version__}")

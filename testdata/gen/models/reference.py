@@ -34,6 +34,7 @@ import minimax
 import next_mtp
 import of_mlx
 import qwen3_5_mtp
+import remote
 import story
 
 TESTDATA = Path(__file__).resolve().parents[2]
@@ -70,7 +71,8 @@ def config_of(folder):
 
 def vocabulary(folder):
     config = config_of(folder)
-    return config.get("text_config", config)["vocab_size"]
+    config = config.get("text_config", config)
+    return config.get("padded_vocab_size") or config["vocab_size"]
 
 
 def load(folder, strict=True):
@@ -87,6 +89,10 @@ def load(folder, strict=True):
         with tempfile.TemporaryDirectory() as whole:
             checkpoint.add_unused(folder, Path(whole))
             return load(Path(whole), strict)
+    if kind := remote.of(folder):
+        with tempfile.TemporaryDirectory() as plain:
+            kind.plain(folder, Path(plain))
+            return kind.load(load(Path(plain), strict), config_of(folder))
     if config_of(folder)["architectures"][0] in checkpoint.NESTED:
         with tempfile.TemporaryDirectory() as plain:
             checkpoint.text_alone(folder, Path(plain))
