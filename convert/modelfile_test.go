@@ -127,7 +127,7 @@ func TestTexts(t *testing.T) {
 	if got.Template != "file" || got.System != "other" || len(got.Messages) != 2 || len(got.Parameters) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if r := mustCreate(t, store, "e", parsed(t, "FROM c\nTEMPLATE \"\"\nSYSTEM ''"), Options{}); r.Digest == "" ||
+	if r := mustCreate(t, store, "e", parsed(t, "FROM c\nTEMPLATE \"\"\nSYSTEM \"\""), Options{}); r.Digest == "" ||
 		mustTexts(t, store, "e").System != "" {
 		t.Errorf("%+v", mustTexts(t, store, "e"))
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-var lineEnd = regexp.MustCompile("\r+\n")
+var lineEnd = regexp.MustCompile("\r+\n|\r")
 
 // decode converts the bytes of a Modelfile to text with LF line ends.
 func decode(name string, data []byte) (string, error) {

@@ -37,7 +37,7 @@ FROM ./checkpoint
 draft	~/draft
 Parameter temperature 0.7
 PARAMETER stop "<|im end|>"
-PARAMETER stop 'a "b" c'
+PARAMETER stop "a "b" c"
 SYSTEM """
 You are
   # not a comment
@@ -67,16 +67,21 @@ func TestValues(t *testing.T) {
 		{"plain text  ", "plain text"},
 		{"\t tabs\t", "tabs"},
 		{`""`, ""},
-		{`''`, ""},
+		{`''`, "''"},
 		{`""""""`, ""},
 		{`"'"`, "'"},
-		{`'"'`, `"`},
+		{`'"'`, `'"'`},
 		{`" kept "`, " kept "},
 		{`"say "hi" now"`, `say "hi" now`},
-		{`'it's'`, "it's"},
+		{`'it's'`, "'it's'"},
+		{`'a' and 'b'`, `'a' and 'b'`},
+		{`'Tis the season`, `'Tis the season`},
+		{`'Hello' she said`, `'Hello' she said`},
+		{`'`, `'`},
+		{`"'quoted'"`, `'quoted'`},
+		{`"""'a' "b""""`, `'a' "b"`},
 		{`"trailing blanks"  `, "trailing blanks"},
 		{"\"over\nlines\"", "over\nlines"},
-		{"'over\nlines'", "over\nlines"},
 		{"\"\nlines\n\"", "\nlines\n"},
 		{`"""one line"""`, "one line"},
 		{`"""ends in "quotes""""`, `ends in "quotes"`},
@@ -89,6 +94,16 @@ func TestValues(t *testing.T) {
 		f := mustParse(t, "FROM x\nSYSTEM "+c.in+"\nPARAMETER seed 1\n")
 		if got := f.All(System)[0].Value; got != c.want || len(f.Commands) != 3 {
 			t.Errorf("%q: got %q and %d commands, want %q and 3", c.in, got, len(f.Commands), c.want)
+		}
+	}
+}
+
+// Lines may end in CR alone, as in files of old editors.
+func TestLineEnds(t *testing.T) {
+	for _, end := range []string{"\n", "\r\n", "\r", "\r\r\n"} {
+		f := mustParse(t, strings.ReplaceAll("FROM x\nSYSTEM \"\"\"a\nb\"\"\"\nPARAMETER stop 'x'\n", "\n", end))
+		if len(f.Commands) != 3 || f.Commands[1].Value != "a\nb" || f.Commands[2].Value != "'x'" {
+			t.Errorf("%q: %+v", end, f.Commands)
 		}
 	}
 }
@@ -114,7 +129,7 @@ func TestErrors(t *testing.T) {
 		{"FROM x\nPARAMETER top_p 1.5", `Modelfile:2:17: parameter top_p must be between 0 and 1: "1.5"`},
 		{"FROM x\nPARAMETER top_k 4.5", `Modelfile:2:17: parameter top_k must be an integer: "4.5"`},
 		{"FROM x\nPARAMETER seed 99999999999999999999", `Modelfile:2:16: parameter seed must be an integer`},
-		{"FROM x\nPARAMETER stop ''", `Modelfile:2:16: parameter stop must not be empty: "''"`},
+		{"FROM x\nPARAMETER stop \"\"", `Modelfile:2:16: parameter stop must not be empty: "\"\""`},
 		{"FROM x\nPARAMETER use_mmap maybe", `Modelfile:2:20: parameter use_mmap must be either true or false: "maybe"`},
 		{"FROM x\nPARAMETER temperature 0.7 # warm", `Modelfile:2:23: parameter temperature must be a number: "0.7 # warm"`},
 		{"FROM x\nMESSAGE robot hi", `Modelfile:2:9: unknown role (known: system, user, assistant): "robot"`},
@@ -122,7 +137,6 @@ func TestErrors(t *testing.T) {
 		{"FROM x\nMESSAGE user", `Modelfile:2:1: MESSAGE needs a value: "MESSAGE user"`},
 		{"FROM x\nREQUIRES soon", `Modelfile:2:10: REQUIRES needs a version such as 0.19.0: "soon"`},
 		{"FROM x\nSYSTEM \"open", `Modelfile:2:8: the quote " is not closed; the closing quote must end a line: "\"open"`},
-		{"FROM x\nSYSTEM 'tis", `Modelfile:2:8: the quote ' is not closed; the closing quote must end a line: "'tis"`},
 		{"FROM x\nSYSTEM \"\"\"open\"\"\" tail\n",
 			`Modelfile:2:8: the quote """ is not closed; the closing quote must end a line: "\"\"\"open\"\"\" tail"`},
 		{"FROM x\nSYSTEM \"open\nPARAMETER stop \"x\"\n", `Modelfile:2:8: the quote " is not closed`},
@@ -200,7 +214,6 @@ func TestFormat(t *testing.T) {
 		{Name: System, Value: ""},
 		{Name: System, Value: "a\nb\n"},
 		{Name: System, Value: "'tis"},
-		{Name: System, Value: "a\"\"\"\nb"},
 		{Name: Message, Key: "user", Value: "hi"},
 	}}
 	want := `FROM ./x y
@@ -210,9 +223,7 @@ SYSTEM ""
 SYSTEM """a
 b
 """
-SYSTEM "'tis"
-SYSTEM 'a"""
-b'
+SYSTEM 'tis
 MESSAGE user hi
 `
 	got, err := f.Format()
@@ -222,7 +233,7 @@ MESSAGE user hi
 	if d := cmp.Diff(f.Commands, bare(mustParse(t, got))); d != "" {
 		t.Error(d)
 	}
-	for _, v := range []string{"a\"\"\"\nb'\nc", "a\r\nb", "\x00", "\xff"} {
+	for _, v := range []string{"a\"\"\"\nb", "a\r\nb", "a\rb", "\x00", "\xff"} {
 		if _, err := (&File{Commands: []Command{{Name: System, Value: v}}}).Format(); err == nil {
 			t.Errorf("%q: no error, want one: no quoting can express it", v)
 		}

@@ -95,7 +95,7 @@ func (p *parser) command() error {
 // value parses the value that starts at byte offset at of line n.
 func (p *parser) value(n, at int) (string, error) {
 	line := p.lines[n]
-	for _, quote := range []string{`"""`, `"`, `'`} {
+	for _, quote := range []string{`"""`, `"`} {
 		if strings.HasPrefix(line[at:], quote) {
 			return p.quoted(n, at, quote)
 		}

@@ -144,6 +144,11 @@ func (p *planner) addTensors(ctx context.Context) error {
 	if warning != "" {
 		p.plan.Warnings = append(p.plan.Warnings, warning)
 	}
+	if f, ok := p.src.File(settings.GenerationName); ok {
+		if _, err := arch.EndTokens(settings.GenerationName, f.Data); err != nil {
+			return err
+		}
+	}
 	p.plan.Warnings = append(p.plan.Warnings, p.checkTemplates(ctx)...)
 	unused := chooser.unused()
 	if draft := p.draft(); draft != nil {

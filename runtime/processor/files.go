@@ -1,9 +1,8 @@
 package processor
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/limits"
@@ -72,8 +71,10 @@ func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
 	return tokenizer.LoadSentencePiece(b, c)
 }
 
-// EOS returns the tokens that end a text: those of generation_config.json, else of config.json, else of the tokenizer.
+// EOS returns the tokens that end a text: all that generation_config.json, config.json and the tokenizer name, in that
+// order. Often the first names only the base model's end of a text, and the tokenizer the end of a turn.
 func (f Files) EOS(tok *tokenizer.Tokenizer) ([]int32, error) {
+	var ids []int32
 	for _, name := range []string{"generation_config.json", "config.json"} {
 		b, err := f.read(manifest.KindFile, name)
 		if err != nil {
@@ -82,41 +83,29 @@ func (f Files) EOS(tok *tokenizer.Tokenizer) ([]int32, error) {
 		if b == nil {
 			continue
 		}
-		var c struct {
-			EOS tokenIDs `json:"eos_token_id"`
+		named, err := arch.EndTokens(name, b)
+		if err != nil {
+			return nil, err
 		}
-		if err := json.Unmarshal(arch.PlainJSON(b), &c); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if len(c.EOS) > 0 {
-			return c.EOS, nil
-		}
+		ids = append(ids, named...)
 	}
 	if tok != nil {
 		if id, ok := tok.EOS(); ok {
-			return []int32{id}, nil
+			ids = append(ids, id)
 		}
 	}
-	return nil, nil
+	return distinct(ids), nil
 }
 
-// tokenIDs is an id or a list of ids.
-type tokenIDs []int32
-
-func (t *tokenIDs) UnmarshalJSON(b []byte) error {
-	var one *int32
-	if json.Unmarshal(b, &one) == nil {
-		if one != nil {
-			*t = tokenIDs{*one}
+// distinct returns the first of equal ids each, in their order.
+func distinct(ids []int32) []int32 {
+	var out []int32
+	for _, id := range ids {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
 		}
-		return nil
 	}
-	var many []int32
-	if err := json.Unmarshal(b, &many); err != nil {
-		return errors.New("eos_token_id is neither an id nor a list of ids")
-	}
-	*t = many
-	return nil
+	return out
 }
 
 // hasTemplate reports whether the image has a chat template, in a file of its own or in the tokenizer's configuration.

@@ -149,3 +149,32 @@ func copyModel(t *testing.T, dir, name string, more map[string]string) {
 		}
 	}
 }
+
+// The end tokens are those that any file names, each once.
+func TestEndTokens(t *testing.T) {
+	demo := filepath.Join("..", "..", "testdata", "models", "demo") // its tokenizer's end is 1023
+	for _, c := range []struct {
+		generation, config string
+		want               []int32
+	}{
+		{`{"eos_token_id": 0}`, `"eos_token_id": 5`, []int32{0, 5, 1023}},
+		{`{"eos_token_id": [3, 1023]}`, `"eos_token_id": [4, 3]`, []int32{3, 1023, 4}},
+		{`{}`, `"eos_token_id": null`, []int32{1023}},
+		{`{"eos_token_id": []}`, `"eos_token_id": 1023`, []int32{1023}},
+	} {
+		dir := t.TempDir()
+		for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"} {
+			b, err := os.ReadFile(filepath.Join(demo, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b = []byte(strings.Replace(string(b), `"eos_token_id": 1023`, c.config, 1))
+			runtimetest.Rewrite(t, filepath.Join(dir, name), b)
+		}
+		runtimetest.Rewrite(t, filepath.Join(dir, "generation_config.json"), []byte(c.generation))
+		p, err := Open(runtimetest.PackFrom(t, dir, "m"))
+		if err != nil || !slices.Equal(p.EOS, c.want) {
+			t.Errorf("%s, %s: %v, %v, want %v", c.generation, c.config, p.EOS, err, c.want)
+		}
+	}
+}
