@@ -36,6 +36,7 @@ var limits = map[string]modeltest.Limits{
 	"lfm3":      {Full: []string{"published", "saved"}},
 	"llama4":    {Full: []string{"published", "saved"}}, // one and several experts for a token
 	"llama":     {Full: []string{"default", "mistral"}},
+	"qwen2":     {Full: []string{"published", "saved"}},
 	"qwen3":     {Full: []string{"default", "window-types"}},
 	"qwen3_moe": {Full: []string{"default", "window"}},
 	"zamba2":    {Ranks: 5e-5},

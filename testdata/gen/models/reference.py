@@ -92,7 +92,7 @@ def load(folder, strict=True):
     if kind := remote.of(folder):
         with tempfile.TemporaryDirectory() as plain:
             kind.plain(folder, Path(plain))
-            return kind.load(load(Path(plain), strict), config_of(folder))
+            return kind.adapt(load(Path(plain), strict))
     if config_of(folder)["architectures"][0] in checkpoint.NESTED:
         with tempfile.TemporaryDirectory() as plain:
             checkpoint.text_alone(folder, Path(plain))
