@@ -51,6 +51,6 @@ func (m *Baichuan) Facts() Facts { return m.facts("baichuan", m.Rope, m.Table())
 // Table implements [Model].
 func (m *Baichuan) Table() Table {
 	t := m.preNorm("baichuan", false)
-	t.publishedAs([]string{"q_proj.", "W_pack.", "k_proj.", "W_pack.", "v_proj.", "W_pack."}, m.joinedQKV())
+	t.publishedAs(asPublished, []string{"q_proj.", "W_pack.", "k_proj.", "W_pack.", "v_proj.", "W_pack."}, m.joinedQKV())
 	return t
 }

@@ -50,6 +50,6 @@ var bailingNames = []string{
 // Table implements [Model].
 func (m *BailingMoe) Table() Table {
 	t := m.decodes("bailing_moe", m.Mixture, nil)
-	t.publishedAs(bailingNames, m.joinedQKV())
+	t.publishedAs(asPublished, bailingNames, m.joinedQKV())
 	return t
 }

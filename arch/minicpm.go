@@ -1,6 +1,9 @@
 package arch
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // MiniCPM is the configuration of model type "minicpm" (MiniCPM, MiniCPM-MoE, MiniCPM4): Llama with scaled embeddings,
 // residuals and logits, and experts in some models. Absent keys have the defaults of its publisher's
@@ -59,6 +62,16 @@ func (m *MiniCPM) Table() Table {
 		return m.preNorm("minicpm", false)
 	}
 	t := m.decodes("minicpm", m.Mixture, nil)
-	t.also([]string{".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."})
+	names := strings.NewReplacer(".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2.")
+	for _, s := range t.Specs {
+		for _, f := range s.Forms {
+			if f.Layout != perExpert {
+				continue
+			}
+			for i, name := range f.Names {
+				f.Names[i] = names.Replace(name)
+			}
+		}
+	}
 	return t
 }

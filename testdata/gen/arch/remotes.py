@@ -18,12 +18,30 @@ TYPES = {
     "minicpm": (dict(embedding_multiplier=2.0, logits_scaling=0.5), {}),
     "minicpm_moe": (dict(num_local_experts=4, num_experts_per_tok=2), {}),
     "orion": (dict(partial_rotary_factor=1.0), {}),
+    "phi-msft": (dict(num_key_value_heads=4, intermediate_size=128), {}),
     "deepseek": ({**MOE, "mlp_only_layers": [0]}, {}),
     "bailing_moe": ({**MOE, "qkv_bias": True}, {}),
 }
 
 
+GPT = {"vocab_size": 64, "n_positions": 128, "n_embd": 32, "n_layer": 2, "n_head": 4}
+
+
+def gpt(saved, write):
+    """Writes further types like GPT, whose classes are in transformers."""
+    config, tensors = saved(tf.GPTBigCodeForCausalLM(tf.GPTBigCodeConfig(**GPT)))
+    masks = {f"transformer.h.{i}.attn.bias": ["BOOL", 1, 1, 128, 128] for i in range(2)}
+    write("gpt_bigcode", config, tensors | masks)
+    config, tensors = saved(tf.GPTBigCodeForCausalLM(tf.GPTBigCodeConfig(**GPT, multi_query=False)))
+    write("gpt_bigcode-heads", config, tensors)
+    config, tensors = saved(tf.GPTJForCausalLM(tf.GPTJConfig(**GPT, rotary_dim=4)))
+    write("gptj", config, tensors | {n: ["U8", 1, 1, 128, 128] for n in masks})
+    config, tensors = saved(tf.PhiForCausalLM(tf.PhiConfig(**KEYS, qk_layernorm=True)))
+    write("phi", config, tensors)
+
+
 def tables(saved, write):
+    gpt(saved, write)
     for name, (more, buffers) in TYPES.items():
         of = remote.TYPES[name]
         config, tensors = saved(getattr(tf, of.kind + "ForCausalLM")(getattr(tf, of.kind + "Config")(**{**KEYS, **more})))

@@ -231,6 +231,13 @@ def mimo_head(config, tensors):
     return out
 
 
+def phi_read(config):
+    dim = config["n_embd"] // config["n_head"]
+    return dict(
+        intermediate_size=config["n_inner"] or 4 * config["n_embd"], num_key_value_heads=config["n_head_kv"] or config["n_head"],
+        rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=config["rotary_dim"] / dim))
+
+
 def chatglm_read(config):
     theta = 10000.0 * config.get("rope_ratio", 1)
     return dict(
@@ -339,6 +346,18 @@ TYPES["xverse"] = Remote("Llama", "XverseForCausalLM", drops=("attention_bias", 
 TYPES["mimo"] = Remote(
     "Qwen2", "MiMoForCausalLM", more=dict(num_nextn_predict_layers=1, attention_bias=True), stored=mimo_head,
     weights=lambda config, tensors: {n: t for n, t in tensors.items() if ".mtp_layers." not in n})
+
+TYPES["phi-msft"] = Remote(
+    "Phi", "PhiForCausalLM",
+    names=[("self_attn.qkv_proj", "mixer.Wqkv"), ("self_attn.dense", "mixer.out_proj"), ("input_layernorm", "ln"),
+           ("model.embed_tokens", "transformer.embd.wte"), ("lm_head", "lm_head.linear"), ("model.final_layernorm", "lm_head.ln"),
+           ("model.layers", "transformer.h")],
+    joins=[(QKV, "self_attn.qkv_proj", rows)],
+    keys=dict(hidden_size="n_embd", num_hidden_layers="n_layer", num_attention_heads="n_head", num_key_value_heads="n_head_kv",
+              max_position_embeddings="n_positions", intermediate_size="n_inner", hidden_act="activation_function",
+              layer_norm_eps="layer_norm_epsilon"),
+    publish=lambda config: config | dict(rotary_dim=config["n_embd"] // config["n_head"] // 2, n_inner=None, n_head_kv=None),
+    read=phi_read, drops=("rope_theta", "rope_scaling", "partial_rotary_factor", "qk_layernorm"))
 
 
 def of(folder):
