@@ -25,6 +25,17 @@ func TestVariantsOfOthersAreRefused(t *testing.T) {
 		{"minicpm", "sparse_config", `{"topk":64}`, "sparse_config.dense_len: missing"},
 		{"deepseek", "scoring_func", `"sigmoid"`, `scoring_func = "sigmoid": must be "softmax"`},
 		{"bailing_moe", "norm_head", "true", "norm_head = true: must be false"},
+		{"falcon", "alibi", "true", "alibi = true: must be false"},
+		{"falcon-groups", "parallel_attn", "false", "parallel_attn = false: must be true"},
+		{"falcon-groups", "num_kv_heads", "3", "num_kv_heads = 3: must divide"},
+		{"opt", "do_layer_norm_before", "false", "do_layer_norm_before = false: must be true"},
+		{"opt", "_remove_final_layer_norm", "true", "must be false"},
+		{"opt", "word_embed_proj_dim", "16", "word_embed_proj_dim = 16: must be hidden_size"},
+		{"gptj", "rotary_dim", "3", "rotary_dim = 3: must be even"},
+		{"gptj", "rotary_dim", "10", "rotary_dim = 10"},
+		{"gpt_bigcode", "add_cross_attention", "true", "add_cross_attention = true: must be false"},
+		{"phi-msft", "n_head", "3", "n_embd = 32: must be a multiple of"},
+		{"phi-msft", "activation_function", `"tanh"`, "activation_function"},
 		{"bailing_moe", "norm_softmax", "true", "norm_softmax = true: must be false"},
 	} {
 		_, err := Detect(edited(t, c.checkpoint, c.key, c.value))

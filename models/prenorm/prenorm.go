@@ -3,7 +3,6 @@
 package prenorm
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
@@ -23,8 +22,6 @@ type Options struct {
 	// Parallel: the network reads the input of attention. OneNorm: the network also has attention's norm.
 	Parallel, OneNorm bool
 	Plain             bool // the MLP has no gate
-	// MixerNorm and NetworkNorm are the names of a layer's norms; "" means those of Llama.
-	MixerNorm, NetworkNorm string
 	// Network makes the network of layer i; nil means an MLP in all layers.
 	Network func(name string, i int) nn.Network
 }
@@ -47,10 +44,10 @@ func Build(t *mlx.Thread, c *arch.Dense, w *nn.Weights, o Options) *nn.Decoder {
 			a.QNorm = o.norm(w, p+"self_attn.q_layernorm", c.HeadDim, c.NormEps)
 			a.KNorm = o.norm(w, p+"self_attn.k_layernorm", c.HeadDim, c.NormEps)
 		}
-		first := o.norm(w, p+cmp.Or(o.MixerNorm, "input_layernorm"), c.Hidden, c.NormEps)
+		first := o.norm(w, p+"input_layernorm", c.Hidden, c.NormEps)
 		second := first
 		if !o.OneNorm {
-			second = o.norm(w, p+cmp.Or(o.NetworkNorm, "post_attention_layernorm"), c.Hidden, c.NormEps)
+			second = o.norm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps)
 		}
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm:   first,

@@ -36,6 +36,15 @@ def gpt(saved, write):
     write("gpt_bigcode-heads", config, tensors)
     config, tensors = saved(tf.GPTJForCausalLM(tf.GPTJConfig(**GPT, rotary_dim=4)))
     write("gptj", config, tensors | {n: ["U8", 1, 1, 128, 128] for n in masks})
+    for name, more in (("falcon", {}), ("falcon-groups", dict(new_decoder_architecture=True, num_kv_heads=2)),
+                       ("falcon-sequential", dict(multi_query=False, parallel_attn=False, bias=True))):
+        config, tensors = saved(tf.FalconForCausalLM(tf.FalconConfig(
+            vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128, **more)))
+        write(name, config, tensors)
+    config, tensors = saved(tf.OPTForCausalLM(tf.OPTConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128, ffn_dim=48,
+        word_embed_proj_dim=32)))
+    write("opt", config, tensors)
     config, tensors = saved(tf.PhiForCausalLM(tf.PhiConfig(**KEYS, qk_layernorm=True)))
     write("phi", config, tensors)
 

@@ -60,7 +60,44 @@ def phi():
     }
 
 
-VARIANTS = {**gpt_bigcode(), **gptj(), **phi()}
+def falcon():
+    def variant(base, style, *matters, tied=True, **more):
+        values = {**base, **rope(1e4), "tie_word_embeddings": tied, **more}
+        values["num_kv_heads"] = values.pop("num_key_value_heads")
+        values["ffn_hidden_size"] = values.pop("intermediate_size")
+        make = lambda: transformers.FalconForCausalLM(transformers.FalconConfig(**values))
+        norms = NORMS + ((r"(layernorm|ln_attn|ln_mlp)\.weight$", lambda normal: 0.9 + 0.15 * normal),)
+        rules = norms + ((r"word_embeddings\.weight$", lambda normal: (0.12 if tied else 0.5) * normal),)
+        return Variant(make, *([style] if style else []), rules=rules, matters=list(matters))
+
+    return {
+        "falcon-published": variant(
+            PUBLISHED, four, change("activation", to="relu"), change("rope_theta", to=100.0), new_decoder_architecture=True),
+        "falcon-saved": variant(
+            SAVED, None, change("layer_norm_epsilon", to=0.5), bias=True, multi_query=True, tied=False),
+        "falcon-sequential": variant(
+            SAVED, None, change("layer_norm_epsilon", to=0.5), multi_query=False, parallel_attn=False, bias=True,
+            num_key_value_heads=4),
+    }
+
+
+def opt():
+    def variant(base, style, *matters, **more):
+        values = {**base, "word_embed_proj_dim": base["hidden_size"], **more}
+        values.pop("num_key_value_heads")
+        values["ffn_dim"] = values.pop("intermediate_size")
+        make = lambda: transformers.OPTForCausalLM(transformers.OPTConfig(**values))
+        rules = NORMS + ((r"embed_positions\.weight$", lambda normal: 0.3 * normal),)
+        return Variant(make, *([style] if style else []), rules=rules, matters=list(matters))
+
+    return {
+        "opt-published": variant(PUBLISHED, four, change("activation_function", to="gelu"), tie_word_embeddings=True),
+        "opt-saved": variant(
+            SAVED, None, change("activation_function", to="silu"), enable_bias=False),
+    }
+
+
+VARIANTS = {**gpt_bigcode(), **gptj(), **phi(), **falcon(), **opt()}
 
 if __name__ == "__main__":
     tiny.main(VARIANTS)
