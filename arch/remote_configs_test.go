@@ -36,6 +36,18 @@ func TestVariantsOfOthersAreRefused(t *testing.T) {
 		{"gpt_bigcode", "add_cross_attention", "true", "add_cross_attention = true: must be false"},
 		{"phi-msft", "n_head", "3", "n_embd = 32: must be a multiple of"},
 		{"phi-msft", "activation_function", `"tanh"`, "activation_function"},
+		{"nemotron-nas", "block_configs", "[]", "must have an element per layer, 2 (it has 0)"},
+		{"nemotron-nas", "block_configs", "[1,{}]", "must hold objects"},
+		{"nemotron-nas", "block_configs", `[{"attention":{"no_op":true}},{}]`, "block_configs[0].ffn: missing"},
+		{"nemotron-nas", "block_configs", nasBlocks(`"n_heads_in_group":3`, `"ffn_mult":1`),
+			"block_configs[1].attention.n_heads_in_group = 3: must divide num_attention_heads = 4"},
+		{"nemotron-nas", "block_configs", nasBlocks(`"no_op":true,"replace_with_linear":true`, `"ffn_mult":1`),
+			"block_configs[1].attention.replace_with_linear = true: must be false"},
+		{"nemotron-nas", "block_configs", nasBlocks(`"n_heads_in_group":2,"window_length":8`, `"ffn_mult":1`),
+			"block_configs[1].attention.window_length = 8: must be null"},
+		{"nemotron-nas", "block_configs", nasBlocks(`"no_op":true`, `"ffn_mult":1e9`), "block_configs[1].ffn.ffn_mult"},
+		{"nemotron-nas", "block_configs", nasBlocks(`"no_op":true`, `"no_op":false`),
+			"block_configs[1].ffn.ffn_mult: missing"},
 		{"bailing_moe", "norm_softmax", "true", "norm_softmax = true: must be false"},
 	} {
 		_, err := Detect(edited(t, c.checkpoint, c.key, c.value))
@@ -43,6 +55,11 @@ func TestVariantsOfOthersAreRefused(t *testing.T) {
 			t.Errorf("%s: %s = %s: %v, want %q", c.checkpoint, c.key, c.value, err, c.want)
 		}
 	}
+}
+
+// nasBlocks returns two layers, the second with these keys.
+func nasBlocks(attention, ffn string) string {
+	return `[{"attention":{"no_op":true},"ffn":{"no_op":true}},{"attention":{` + attention + `},"ffn":{` + ffn + `}}]`
 }
 
 // The context ends where a model computes something else with longer texts.

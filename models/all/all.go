@@ -71,6 +71,7 @@ import (
 	_ "github.com/ingotml/ingot/models/nanochat"
 	_ "github.com/ingotml/ingot/models/nemotron"
 	_ "github.com/ingotml/ingot/models/nemotron_h"
+	_ "github.com/ingotml/ingot/models/nemotron_nas"
 	_ "github.com/ingotml/ingot/models/olmo"
 	_ "github.com/ingotml/ingot/models/olmo2"
 	_ "github.com/ingotml/ingot/models/olmo3"

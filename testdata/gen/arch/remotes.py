@@ -1,8 +1,11 @@
 """The tables of types whose classes are beside their checkpoints, for tables.py: as they are published."""
 
+import sys
+
 import torch
 import transformers as tf
 
+import decilm
 import remote
 from dense import KEYS
 
@@ -18,6 +21,9 @@ TYPES = {
     "minicpm": (dict(embedding_multiplier=2.0, logits_scaling=0.5), {}),
     "minicpm_moe": (dict(num_local_experts=4, num_experts_per_tok=2), {}),
     "orion": (dict(partial_rotary_factor=1.0), {}),
+    "nemotron-nas": (dict(block_configs=[
+        dict(attention=dict(no_op=True), ffn=dict(no_op=False, ffn_mult=1.0)),
+        dict(attention=dict(no_op=False, n_heads_in_group=2), ffn=dict(no_op=True))]), {}),
     "phi-msft": (dict(num_key_value_heads=4, intermediate_size=128), {}),
     "deepseek": ({**MOE, "mlp_only_layers": [0]}, {}),
     "bailing_moe": ({**MOE, "qkv_bias": True}, {}),
@@ -51,9 +57,12 @@ def gpt(saved, write):
 
 def tables(saved, write):
     gpt(saved, write)
+    decilm.register()
     for name, (more, buffers) in TYPES.items():
         of = remote.TYPES[name]
-        config, tensors = saved(getattr(tf, of.kind + "ForCausalLM")(getattr(tf, of.kind + "Config")(**{**KEYS, **more})))
+        kinds = sys.modules["transformers"]
+        config = getattr(kinds, of.kind + "Config")(**{**KEYS, **more})
+        config, tensors = saved(getattr(kinds, of.kind + "ForCausalLM")(config))
         empty = {n: torch.empty(spec[1:], dtype=torch.bfloat16) for n, spec in tensors.items()}
         config, tensors = of.style(name.removesuffix("_moe") if name == "minicpm_moe" else name)(config, empty)
         write(name, config, {n: ["BF16", *t.shape] for n, t in tensors.items()} | buffers)

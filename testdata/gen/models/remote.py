@@ -7,6 +7,7 @@ configuration files beside the published checkpoints.
 
 import json
 import re
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable
@@ -15,6 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 import checkpoint
+import decilm
 
 QKV = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 
@@ -75,7 +77,8 @@ class Remote:
     def plain(self, folder, to):
         """Writes a published folder as transformers reads it."""
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        of = getattr(__import__("transformers"), self.kind + "Config")
+        decilm.register()
+        of = getattr(sys.modules["transformers"], self.kind + "Config")
         known = {**{k: config[k] for k in config if k not in self.more or k in self.keys}}
         for here, there in self.keys.items():
             if there in config:
@@ -358,6 +361,10 @@ TYPES["phi-msft"] = Remote(
               layer_norm_eps="layer_norm_epsilon"),
     publish=lambda config: config | dict(rotary_dim=config["n_embd"] // config["n_head"] // 2, n_inner=None, n_head_kv=None),
     read=phi_read, drops=("rope_theta", "rope_scaling", "partial_rotary_factor", "qk_layernorm"))
+
+TYPES["nemotron-nas"] = Remote(
+    "DeciLM", "DeciLMForCausalLM", drops=("num_key_value_heads", "intermediate_size", "head_dim"),
+    read=lambda config: dict(num_key_value_heads=config["num_attention_heads"], intermediate_size=256))
 
 
 def of(folder):

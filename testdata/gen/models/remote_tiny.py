@@ -5,6 +5,7 @@
 
 import reference  # first: keeps transformers offline
 
+import decilm
 import remote
 import tiny
 from dense import family, rope
@@ -143,7 +144,25 @@ def spelled():
     }
 
 
-VARIANTS = {**spelled(), **chatglm(), **qwen(), **internlm2(), **exaone(), **baichuan(), **minicpm(), **orion(), **deepseek(),
+def nemotron_nas():
+    decilm.register()
+    variant = published_as("nemotron-nas")
+
+    def block(group, mult):
+        attention = dict(n_heads_in_group=group, no_op=group is None, replace_with_linear=False, window_length=None)
+        return dict(attention=attention, ffn=dict(ffn_mult=mult, no_op=mult is None, replace_with_linear=False))
+
+    return {
+        "nemotron_nas-published": variant(
+            change("rope_scaling", "factor", to=2.0), num_hidden_layers=4,
+            block_configs=[block(2, 2.0), block(None, 6.5), block(4, None), block(1, None)], **rope(**LLAMA3)),
+        "nemotron_nas-saved": variant(
+            change("rms_norm_eps", to=0.5), small=True, tie_word_embeddings=True, attention_bias=True, mlp_bias=True,
+            block_configs=[block(None, 5.25), block(2, 1.0), block(1, None)], **rope(1e4)),
+    }
+
+
+VARIANTS = {**nemotron_nas(), **spelled(), **chatglm(), **qwen(), **internlm2(), **exaone(), **baichuan(), **minicpm(), **orion(), **deepseek(),
             **bailing_moe()}
 
 if __name__ == "__main__":
