@@ -1,9 +1,13 @@
 package arch
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Configurations of types whose classes are beside their checkpoints, of variants that compute something else.
@@ -120,5 +124,56 @@ func TestInternLMSpellings(t *testing.T) {
 	}
 	if m := third("bias", "true"); m.AttentionBias || !m.OutputBias || !m.MLPBias {
 		t.Errorf("internlm3 with bias: %+v", m)
+	}
+}
+
+// Exports have the tensors of the publication, which the class beside it reads, and nothing else.
+func TestPublishedNamesAreWritten(t *testing.T) {
+	of := []string{
+		"bailing_moe", "baichuan", "chatglm", "deepseek", "exaone", "falcon", "falcon-groups", "falcon-sequential",
+		"gpt_bigcode", "gpt_bigcode-heads", "gptj", "internlm2", "minicpm", "minicpm_moe", "nemotron-nas", "opt", "orion",
+		"phi", "phi-msft", "qwen",
+	}
+	for _, c := range checkpoints(t) {
+		if !slices.Contains(of, c.Name) {
+			continue
+		}
+		of = slices.DeleteFunc(of, func(name string) bool { return name == c.Name })
+		var config struct {
+			ModelType string `json:"model_type"`
+		}
+		if err := json.Unmarshal(c.Config, &config); err != nil {
+			t.Fatal(err)
+		}
+		table := c.detect(t).Table()
+		match, err := table.Check(c.have(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var have []TensorInfo
+		want := map[string][]int64{}
+		for _, m := range match.Tensors {
+			have = append(have, TensorInfo{Name: m.Spec.Name, DType: "BF16", Shape: m.Spec.Shape})
+		}
+		for _, h := range c.have(t) {
+			if !slices.ContainsFunc(match.Dropped, func(d Dropped) bool { return d.Name == h.Name }) {
+				want[h.Name] = h.Shape
+			}
+		}
+		written, err := table.Write(have, WriteOptions{Style: HuggingFace, ModelType: config.ModelType})
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		got := map[string][]int64{}
+		for _, w := range written {
+			got[w.Name] = w.Shape
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", c.Name, diff)
+		}
+	}
+	if len(of) > 0 {
+		t.Errorf("no checkpoints %v", of)
 	}
 }
