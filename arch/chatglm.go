@@ -64,7 +64,7 @@ var chatGLMNames = []string{
 // Table implements [Model].
 func (m *ChatGLM) Table() Table {
 	t := m.preNorm("chatglm", false)
-	t.publishedAs(chatGLMNames, m.joinedQKV(), m.joinedGateUp())
+	t.publishedAs(asPublished, chatGLMNames, m.joinedQKV(), m.joinedGateUp())
 	t.drop(dropInvFreq, m.Prefix+"rotary_pos_emb.inv_freq")
 	return t
 }

@@ -26,6 +26,7 @@ func (t Table) Check(have []TensorInfo) (Match, error) {
 	}
 	c.findPrefixes()
 	c.findLayouts()
+	c.findNames()
 	for _, s := range t.Specs {
 		if c.find(s); c.full() {
 			return Match{}, &TableError{Problems: c.problems}
@@ -48,6 +49,7 @@ type checker struct {
 	absent   []bool            // by part: it has no tensor
 	missed   map[string]bool   // absent tensors reported so far
 	layouts  map[string]layout // by group
+	names    string            // the layout of names that are not the table's; "" = they are
 	shifted  bool              // a tensor has a shape that only mlx-lm writes
 	patterns map[string]int    // number of names per pattern: a name with one of its numbers replaced by "*"
 	match    Match
@@ -131,6 +133,17 @@ func (c *checker) findLayouts() {
 	}
 }
 
+// findNames sets the layout of names that are not the table's, if the checkpoint has any.
+func (c *checker) findNames() {
+	for _, s := range c.table.Specs {
+		_, form := c.lookup(s)
+		if form != nil && (form.Layout == asPublished || form.Layout == asPublishedFirst) {
+			c.names = form.Layout
+			return
+		}
+	}
+}
+
 // fits reports whether the sources of a form that the checkpoint has are of the right shapes.
 func (c *checker) fits(f Form) bool {
 	for name, shape := range c.sources(f) {
@@ -146,9 +159,13 @@ func (c *checker) find(s Spec) {
 		return
 	}
 	whole, form := c.lookup(s)
-	if form == nil && whole.Name == "" && s.Group != "" {
+	if form == nil && whole.Name == "" {
 		// The tensor is absent. Report the sources that the group's layout requires, not the canonical name.
-		if i := slices.IndexFunc(s.Forms, func(f Form) bool { return f.Layout == c.layouts[s.Group].name }); i >= 0 {
+		want := c.layouts[s.Group].name
+		if s.Group == "" {
+			want = c.names
+		}
+		if i := slices.IndexFunc(s.Forms, func(f Form) bool { return f.Layout == want }); i >= 0 {
 			form = &s.Forms[i]
 		}
 	}

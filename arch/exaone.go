@@ -52,7 +52,7 @@ var exaoneNames = []string{
 // Table implements [Model].
 func (m *Exaone) Table() Table {
 	t := m.preNorm("exaone", false)
-	t.publishedAs(exaoneNames)
+	t.publishedAs(asPublished, exaoneNames)
 	t.drop(dropInvFreq, m.Prefix+"rotary.inv_freq", m.Prefix+"h.*.attn.attention.rotary.inv_freq")
 	return t
 }

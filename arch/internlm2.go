@@ -45,6 +45,6 @@ var internLM2Names = []string{
 // Table implements [Model].
 func (m *InternLM2) Table() Table {
 	t := m.preNorm("internlm2", false)
-	t.publishedAs(internLM2Names, m.groupedQKV())
+	t.publishedAs(asPublished, internLM2Names, m.groupedQKV())
 	return t
 }

@@ -27,13 +27,17 @@ type Llama struct {
 func init() {
 	register(Arch{
 		ModelType: "llama",
-		Aliases:   []string{mistral},
+		Aliases:   []string{mistral, internLM, internLM3, "xverse"},
 		// The first published conversions have the second spelling.
-		Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", mistralClass},
-		Parse:         func(config []byte) (Model, error) { return ParseLlama(config) },
-		GGUF:          []GGUF{ggufLlama},
+		Architectures: []string{
+			"LlamaForCausalLM", "LLaMAForCausalLM", mistralClass, "InternLMForCausalLM", "InternLM3ForCausalLM",
+			"XverseForCausalLM",
+		},
+		Parse: func(config []byte) (Model, error) { return ParseLlama(config) },
+		GGUF:  []GGUF{ggufLlama},
 		Docs: Docs{
-			Variants:  "biases, tied embeddings, explicit head size, sliding window in all layers (Mistral)",
+			Variants: "biases, tied embeddings, explicit head size, sliding window in all layers (Mistral); " +
+				"XVERSE, InternLM 1 and 3",
 			Reference: ", float64",
 		},
 	})
@@ -63,8 +67,11 @@ func ParseLlama(config []byte) (*Llama, error) {
 		Activation:   o.activation("hidden_act", silu...),
 	}
 	m.MLPBias = o.boolean("mlp_bias", false)
-	if isMistral {
+	switch {
+	case isMistral:
 		m.mistral(o)
+	case modelType == internLM || modelType == internLM3:
+		m.internLM(o, modelType)
 	}
 	m.Rope = parseRope(o, m.Context, ropeOptions{headDim: m.HeadDim})
 	m.Rope.ignorePartial(o) // as transformers' default type does

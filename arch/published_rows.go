@@ -9,10 +9,18 @@ import (
 // rows apart, of so many in all.
 type rowsOf struct{ begin, count, step, times, of int64 }
 
-// publishedAs states that checkpoints have the tensors of the table under other names, pairs of parts of a table's
-// names and what replaces them, and some of them as rows of larger matrices. Those are keyed by the last part of their
-// names.
-func (t *Table) publishedAs(names []string, parts ...map[string]rowsOf) {
+// Layouts of checkpoints whose names are not those of the table.
+const (
+	asPublished      = "as published"
+	asPublishedFirst = "as published first" // of types that were published in two ways
+)
+
+func isPublished(f Form) bool { return f.Layout == asPublished }
+
+// publishedAs states that checkpoints of a layout have the tensors of the table under other names, pairs of parts of a
+// table's names and what replaces them, and some of them as rows of larger matrices. Those are keyed by the last part
+// of their names.
+func (t *Table) publishedAs(layout string, names []string, parts ...map[string]rowsOf) {
 	rename := strings.NewReplacer(names...)
 	joined := map[string]rowsOf{}
 	for _, p := range parts {
@@ -20,7 +28,7 @@ func (t *Table) publishedAs(names []string, parts ...map[string]rowsOf) {
 	}
 	for i := range t.Specs {
 		s := &t.Specs[i]
-		f := Form{Layout: fused, Make: Copy, Count: 1, Names: []string{rename.Replace(s.Name)}}
+		f := Form{Layout: layout, Make: Copy, Count: 1, Names: []string{rename.Replace(s.Name)}}
 		shape := append([]int64{}, s.Shape...)
 		layer := strings.TrimSuffix(strings.TrimSuffix(s.Name, ".weight"), ".bias")
 		if r, ok := joined[layer[strings.LastIndex(layer, ".")+1:]]; ok {

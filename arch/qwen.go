@@ -67,7 +67,7 @@ var qwenNames = []string{
 // Table implements [Model].
 func (m *Qwen) Table() Table {
 	t := m.preNorm("qwen", false)
-	t.publishedAs(qwenNames, m.joinedQKV())
+	t.publishedAs(asPublished, qwenNames, m.joinedQKV())
 	t.drop(dropInvFreq, m.Prefix+"rotary_emb.inv_freq")
 	t.drop("a mask that follows from positions", m.Prefix+"h.*.attn.masked_bias")
 	return t

@@ -7,17 +7,17 @@ type Qwen2 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType: "qwen2",
-		Aliases:   []string{"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_audio"},
+		Aliases:   []string{"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_audio", "mimo"},
 		Towers:    []string{"qwen2_vl", "qwen2_5_vl", "qwen2_audio"},
 		Architectures: []string{
 			"Qwen2ForCausalLM", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration",
-			"Qwen2AudioForConditionalGeneration",
+			"Qwen2AudioForConditionalGeneration", "MiMoForCausalLM",
 		},
 		Parse: func(config []byte) (Model, error) { return ParseQwen2(config) },
 		GGUF:  []GGUF{ggufQwen2},
 		Docs: Docs{
 			Variants: "tied embeddings, sliding windows by `max_window_layers` or `layer_types`; " +
-				"text of Qwen2-VL, Qwen2.5-VL and Qwen2-Audio",
+				"text of Qwen2-VL, Qwen2.5-VL and Qwen2-Audio; MiMo 7B without its head that drafts",
 		},
 	})
 }
@@ -44,5 +44,6 @@ func (m *Qwen2) Facts() Facts { return m.facts("qwen2", m.Rope, m.Table()) }
 func (m *Qwen2) Table() Table {
 	t := m.preNorm("qwen2", false)
 	t.dropTowers("qwen2")
+	t.drop("predicts further tokens, which is not supported for this type", m.Prefix+"mtp_layers.*")
 	return t
 }

@@ -164,7 +164,7 @@ var onePerExpert = []string{
 	"qwen2_moe", "qwen3_moe", "glm4_moe", "glm4_moe_lite", "qwen3_next", "olmoe", "dots1", "solar_open", "exaone_moe",
 	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe", "laguna", "mimo_v2_flash", "nemotron_h", "jamba", "lfm2_moe",
 	"mixtral", "phimoe", "minimax_m2", "deepseek_v2", "deepseek_v3", "kimi_k2", "deepseek_v32", "glm_moe_dsa",
-	"longcat_flash",
+	"longcat_flash", "deepseek", "bailing_moe", "minicpm",
 }
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
@@ -182,6 +182,10 @@ func (w *writing) form(s Spec) *Form {
 		want = eachHead
 	case s.Layout == split && w.options.Style != HuggingFace && slices.ContainsFunc(s.Forms, isRenamed):
 		want = renamed
+	case s.Layout == split && w.options.Style != ForGGUF && w.options.ModelType == "phi-msft":
+		want = asPublishedFirst
+	case s.Layout == split && w.options.Style != ForGGUF && slices.ContainsFunc(s.Forms, isPublished):
+		want = asPublished
 	case s.Layout == split && w.options.Style == ForGGUF && w.options.ModelType == "qwen3_next":
 		return nil // as Qwen 3.5
 	case s.Layout == split && (slices.Contains(fusing, w.options.ModelType) ||

@@ -12,6 +12,7 @@ var publishedNames = map[string]struct{ huggingFace, mlx []string }{
 	"llama4_text": {llama4Names, llama4Names},
 	"mixtral":     {blockSparse[1], blockSparse[0]},
 	"phimoe":      {blockSparse[1], blockSparse[0]},
+	"phi-msft":    {[]string{"model.", "transformer."}, []string{"model.", "transformer."}},
 	"minimax_m2":  {slices.Concat(minimaxBias, blockSparse[1]), slices.Concat(minimaxBias, blockSparse[0])},
 	"granitemoe": {
 		[]string{

@@ -22,6 +22,7 @@ type Decoder struct {
 	embed   *Embedding
 	head    *Linear     // nil if embeddings are tied
 	vocab   *vocabulary // nil if this rank computes all logits
+	unit    *mlx.Array  // 1 divided by the length of each row of the head; nil means that they stay
 }
 
 // DecoderOptions are the differences between the models' ends.
@@ -33,6 +34,7 @@ type DecoderOptions struct {
 	LogitScale     float64    // 0 means 1
 	LogitCap       float64    // logits become LogitCap*tanh(logit/LogitCap); 0 disables it
 	HeadBias       bool
+	UnitHead       bool // the rows of the head, which is not tied, are divided by their lengths
 }
 
 // NewDecoder takes the embedding and, unless embeddings are tied, lm_head. It has no blocks yet. states are those
@@ -56,6 +58,9 @@ func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOp
 	switch {
 	case !c.TieEmbeddings:
 		d.head = NewLinear(w, "lm_head", c.Vocab, c.Hidden, o.HeadBias)
+		if o.UnitHead && d.head.weight != nil {
+			d.unit = w.Constant(d.head.weight.inverseLengths())
+		}
 	case o.HeadBias:
 		d.embed.head.bias = w.Take("lm_head.bias", c.Vocab)
 	}
@@ -121,6 +126,9 @@ func (d *Decoder) Head(hidden *mlx.Array) *mlx.Array {
 		logits = d.embed.Project(hidden)
 	} else {
 		logits = d.head.Apply(hidden)
+	}
+	if d.unit != nil {
+		logits = mlx.AsType(mlx.Multiply(mlx.AsType(logits, mlx.Float32), d.unit), logits.DType())
 	}
 	logits = d.vocab.all(logits)
 	if s := d.options.LogitScale; s != 0 {

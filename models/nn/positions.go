@@ -9,7 +9,15 @@ type Positions struct {
 
 // NewPositions takes NAME.weight [n, hidden].
 func NewPositions(w *Weights, name string, n, hidden int) *Positions {
-	return &Positions{w.Take(name+".weight", n, hidden)}
+	return &Positions{table: w.Take(name+".weight", n, hidden)}
+}
+
+// After leaves out the first rows of the table.
+func (p *Positions) After(w *Weights, rows int) *Positions {
+	if p.table != nil {
+		p.table = w.Constant(mlx.SliceAxis(p.table, 0, mlx.Range(rows, p.table.Dim(0))))
+	}
+	return p
 }
 
 // Add adds the vectors of the batch's positions to its rows [T, hidden]. Positions beyond the table have its last

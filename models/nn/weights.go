@@ -56,6 +56,16 @@ func (t *Tensor) Shape() []int {
 	return shape
 }
 
+// inverseLengths returns 1 divided by the length of each row [out, in], in float32.
+func (t *Tensor) inverseLengths() *mlx.Array {
+	rows := t.Array
+	if p := t.Packed; p != nil {
+		rows = mlx.Dequantize(rows, p.Scales, p.Biases, p.Group, p.Bits, p.Mode, nil, mlx.Float32)
+		rows = mlx.MultiplyScalar(rows, t.factor())
+	}
+	return mlx.Rsqrt(mlx.Sum(mlx.Square(mlx.AsType(rows, mlx.Float32)), false, 1))
+}
+
 func (t *Tensor) arrays() []*mlx.Array {
 	if t.Packed == nil {
 		return []*mlx.Array{t.Array}

@@ -43,7 +43,8 @@ class Head(nn.Module):
 
 
 def text_of(model):
-    return getattr(model.model, "language_model", model.model)
+    inner = getattr(model, "model", model.base_model)
+    return getattr(inner, "language_model", inner)
 
 
 def load(folder, model):

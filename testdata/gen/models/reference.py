@@ -29,6 +29,7 @@ from tokenizers import Tokenizer
 from transformers.utils import logging
 
 import checkpoint
+import decilm
 import llama_float64
 import minimax
 import next_mtp
@@ -92,14 +93,15 @@ def load(folder, strict=True):
     if kind := remote.of(folder):
         with tempfile.TemporaryDirectory() as plain:
             kind.plain(folder, Path(plain))
-            return kind.load(load(Path(plain), strict), config_of(folder))
+            return kind.adapt(load(Path(plain), strict))
     if config_of(folder)["architectures"][0] in checkpoint.NESTED:
         with tempfile.TemporaryDirectory() as plain:
             checkpoint.text_alone(folder, Path(plain))
             return load(Path(plain), strict)
     if config_of(folder)["model_type"] in of_mlx.TYPES:
         return of_mlx.load(folder, strict)
-    kind = getattr(transformers, config_of(folder)["architectures"][0])
+    name = config_of(folder)["architectures"][0]
+    kind = decilm.DeciLMForCausalLM if name == "DeciLMForCausalLM" else getattr(transformers, name)
     model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     wrong = [*info["missing_keys"], *info["mismatched_keys"]]
     left_out = (*LEFT_OUT, f"model.layers.{model.config.get_text_config().num_hidden_layers}.")

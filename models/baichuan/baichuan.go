@@ -1,0 +1,18 @@
+// Package baichuan runs model type "baichuan": Llama, whose head in Baichuan 2 has rows of length 1.
+//
+// Reference: transformers 5.23, models/llama/modeling_llama.py, and modeling_baichuan.py beside the checkpoints.
+package baichuan
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/prenorm"
+)
+
+func init() { models.Register("baichuan", build) }
+
+func build(t *mlx.Thread, c *arch.Baichuan, w *nn.Weights) *nn.Decoder {
+	return prenorm.Build(t, &c.Dense, w, prenorm.Options{Ends: nn.DecoderOptions{UnitHead: c.UnitHead}})
+}
