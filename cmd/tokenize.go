@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/ingotml/ingot/tokenizer/compiled"
@@ -102,7 +103,7 @@ const maxTokenizer = 256 << 20
 // openTokenizer loads the tokenizer of a folder, or else of a model of the store.
 func openTokenizer(c *cobra.Command, arg string) (*tokenizer.Tokenizer, error) {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
-		return loadTokenizer(arg, func(name string) ([]byte, error) { return readFile(filepath.Join(arg, name)) })
+		return folderTokenizer(arg)
 	}
 	store, entry, err := resolve(c, arg)
 	if err != nil {
@@ -116,6 +117,41 @@ func openTokenizer(c *cobra.Command, arg string) (*tokenizer.Tokenizer, error) {
 		return nil, fmt.Errorf("%s has neither %s nor %s", arg, tokenizerJSON, tokenizerModel)
 	}
 	return tok, nil
+}
+
+// folderTokenizer loads the tokenizer of a checkpoint's folder, from whatever files it is in.
+func folderTokenizer(dir string) (*tokenizer.Tokenizer, error) {
+	made := map[string][]byte{}
+	if _, err := os.Stat(filepath.Join(dir, tokenizerJSON)); errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		folder := tokens.Folder{}
+		for _, e := range entries {
+			if tokens.Needs(e.Name()) && !e.IsDir() {
+				if folder[e.Name()], err = readFile(filepath.Join(dir, e.Name())); err != nil {
+					return nil, err
+				}
+			}
+		}
+		m, err := tokens.Make(folder)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		if m != nil {
+			made[tokenizerJSON] = m.Tokenizer
+		}
+		if m != nil && m.Settings != nil {
+			made[tokenizerConfig] = m.Settings
+		}
+	}
+	return loadTokenizer(dir, func(name string) ([]byte, error) {
+		if data, ok := made[name]; ok {
+			return data, nil
+		}
+		return readFile(filepath.Join(dir, name))
+	})
 }
 
 // loadTokenizer loads tokenizer.json, or else tokenizer.model. read returns fs.ErrNotExist for a missing file.

@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/tokenizer"
 )
 
@@ -22,6 +24,9 @@ func checkTokenizer(src *source.Source) (warning string, err error) {
 		f, ok = src.File(sentencePieceName)
 	}
 	if !ok {
+		if _, err := tokens.Make(source.TokenizerFiles(src.Files)); errors.Is(err, tokens.ErrUnknown) {
+			return fmt.Sprintf("the model can be run with token ids only: %v, and create the model again", err), nil
+		}
 		return fmt.Sprintf("neither %s nor %s: the model can be run with token ids only; save the tokenizer with "+
 			"transformers (save_pretrained of its AutoTokenizer), which writes %s, and create the "+
 			"model again", tokenizerName, sentencePieceName, tokenizerName), nil
@@ -42,8 +47,8 @@ func checkTokenizer(src *source.Source) (warning string, err error) {
 		return "", src.Located(err)
 	}
 	if vocab := src.Model.Facts().Vocab; int64(tok.Size()) > vocab {
-		warning = fmt.Sprintf("%s has %d tokens, the model only %d: text with the other tokens cannot be run",
-			f.Name, tok.Size(), vocab)
+		warning = fmt.Sprintf("the tokenizer has %d tokens, the model only %d: text with the other tokens cannot be run",
+			tok.Size(), vocab)
 	}
 	return warning, nil
 }

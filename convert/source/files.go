@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/safetensors"
 	"golang.org/x/sync/errgroup"
@@ -61,7 +62,7 @@ func kindOf(name string) (manifest.Kind, bool) {
 	stem, ext, _ := strings.Cut(upper, ".")
 	text := slices.Contains([]string{"", "TXT", "MD"}, ext)
 	switch {
-	case slices.Contains(imported, name) || isRWKV(name):
+	case slices.Contains(imported, name) || tokens.Reads(name):
 		return manifest.KindFile, true
 	case text && slices.ContainsFunc(licensePrefixes, func(p string) bool { return strings.HasPrefix(stem, p) }):
 		return manifest.KindLicense, true
@@ -75,8 +76,9 @@ func kindOf(name string) (manifest.Kind, bool) {
 // files must be valid JSON, so that a damaged file is found at import and not when the model runs.
 func readFiles(folder safetensors.Folder, entries []fs.DirEntry) ([]File, error) {
 	var out []File
+	complete := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tokenizer.json" })
 	for _, e := range entries {
-		if kind, ok := kindOf(e.Name()); ok && !e.IsDir() {
+		if kind, ok := kindOf(e.Name()); ok && !e.IsDir() && !(complete && tokens.Reads(e.Name())) {
 			out = append(out, File{Kind: kind, Name: e.Name(), Source: folder.Path(e.Name())})
 		}
 	}
@@ -100,11 +102,52 @@ func readFiles(folder safetensors.Folder, entries []fs.DirEntry) ([]File, error)
 			return nil, fmt.Errorf("%s: %w: %w", f.Source, ErrSource, err)
 		}
 	}
-	if out, err := withRWKV(out); err != nil {
+	out, err := withTokenizer(folder, out)
+	if err != nil {
 		return nil, err
-	} else {
-		return withPooling(folder, out)
 	}
+	return withPooling(folder, out)
+}
+
+// withTokenizer adds the tokenizer.json of a tokenizer that is in other files, and completes its settings. Files that
+// are not known how to read stay as they are; the plan says so.
+func withTokenizer(folder safetensors.Folder, files []File) ([]File, error) {
+	made, err := tokens.Make(TokenizerFiles(files))
+	switch {
+	case errors.Is(err, tokens.ErrUnknown):
+		return files, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w: %w", folder.Path("."), ErrSource, err)
+	case made == nil:
+		return files, nil
+	}
+	put := func(name string, data []byte) {
+		at := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
+		if at < 0 {
+			files = append(files, File{Kind: manifest.KindFile, Name: name})
+			at = len(files) - 1
+		}
+		files[at].Data, files[at].Size = data, int64(len(data))
+	}
+	if made.Replaced {
+		at := slices.IndexFunc(files, func(f File) bool { return f.Name == made.From })
+		files[at].Name = "tokenizer.json"
+	}
+	put("tokenizer.json", made.Tokenizer)
+	if made.Settings != nil {
+		put("tokenizer_config.json", made.Settings)
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+// TokenizerFiles returns files as package tokens takes them.
+func TokenizerFiles(files []File) tokens.Folder {
+	out := tokens.Folder{}
+	for _, f := range files {
+		out[f.Name] = f.Data
+	}
+	return out
 }
 
 // maxReading is the number of files that are read at a time: a remote file takes a round trip or more.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/packed"
+	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -142,14 +143,16 @@ func (src *Source) openGGUF(names []string) error {
 		return err
 	}
 	src.checkpoint, src.gguf, src.Model = safetensors.CheckpointOf(c.Sources()...), c, c.Model
-	src.Files = slices.DeleteFunc(src.Files, func(f File) bool { return slices.Contains(imported, f.Name) })
+	src.Files = slices.DeleteFunc(src.Files, func(f File) bool {
+		return slices.Contains(imported, f.Name) || tokens.Reads(f.Name)
+	})
 	for _, f := range append([]checkpoint.File{{Name: ConfigName, Data: c.Config}}, c.Files...) {
 		src.Files = append(src.Files,
 			File{Kind: manifest.KindFile, Name: f.Name, Size: int64(len(f.Data)), Data: f.Data})
 	}
 	slices.SortFunc(src.Files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	src.addFound(c.Result)
-	src.Files, err = withRWKV(src.Files)
+	src.Files, err = withTokenizer(src.folder, src.Files)
 	return err
 }
 

@@ -22,6 +22,7 @@ type bpe struct {
 	prefix       string // of each character but the first
 	suffix       string // of the last character
 	ignoreMerges bool   // a piece that is a token is encoded as that token
+	rankByID     bool   // merges rank by the ids of their tokens, set while the model is read
 	perWord      bool   // no merge crosses the start of a word, so words are merged one by one, see canSplitWords
 	compiled     bool   // perWord is that of the compiled model
 

@@ -37,6 +37,10 @@ func modelType(r *jsonfile.Reader) (kind string) {
 	return kind
 }
 
+// rankByID is an option that only this program writes: merges rank by the ids of their tokens, so that all merges that
+// make one token are equal, as in tiktoken. Others ignore it, and take the order of the merges.
+const rankByID = "rank_by_id"
+
 func readBPE(r *jsonfile.Reader) (*bpe, error) {
 	m := &bpe{}
 	c := jsonfile.Component{Node: &jsonfile.Node{Kind: jsonfile.ObjectNode}, Part: "model"}
@@ -62,7 +66,7 @@ func readBPE(r *jsonfile.Reader) (*bpe, error) {
 				return m.readMerges(r)
 			})
 		case "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
-			"fuse_unk", "byte_fallback", "ignore_merges":
+			"fuse_unk", "byte_fallback", "ignore_merges", rankByID:
 			return r.Within(name, func() error {
 				v, err := r.Value()
 				if err != nil {
@@ -94,6 +98,11 @@ func readBPE(r *jsonfile.Reader) (*bpe, error) {
 		}
 		r.Pos = end
 	}
+	if m.rankByID {
+		for i := range m.merges.slots {
+			m.merges.slots[i].rank = uint32(m.merges.slots[i].id)
+		}
+	}
 	return m, nil
 }
 
@@ -106,7 +115,7 @@ func (m *bpe) setOption(c *jsonfile.Component, name string, v *jsonfile.Node) er
 	switch name {
 	case "dropout":
 		want = jsonfile.NumberNode
-	case "fuse_unk", "byte_fallback", "ignore_merges":
+	case "fuse_unk", "byte_fallback", "ignore_merges", rankByID:
 		want = jsonfile.BoolNode
 	}
 	if v.Kind != want {
@@ -133,6 +142,8 @@ func (m *bpe) setOption(c *jsonfile.Component, name string, v *jsonfile.Node) er
 		m.byteFallback = v.Text != ""
 	case "ignore_merges":
 		m.ignoreMerges = v.Text != ""
+	case rankByID:
+		m.rankByID = v.Text != ""
 	}
 	return nil
 }

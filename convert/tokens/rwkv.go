@@ -1,8 +1,6 @@
-package source
+package tokens
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,27 +21,10 @@ func isRWKV(name string) bool {
 	return strings.HasPrefix(name, rwkvPrefix) && strings.HasSuffix(name, rwkvSuffix)
 }
 
-// withRWKV replaces the vocabulary of an RWKV tokenizer by the tokenizer.json that does the same, unless there is one.
-//
-// RWKV's tokenizer takes the longest token that is a prefix of the text's bytes, again and again. That is a WordPiece
-// over a text that is one word, whose bytes are mapped to characters.
-func withRWKV(files []File) ([]File, error) {
-	at := slices.IndexFunc(files, func(f File) bool { return isRWKV(f.Name) })
-	if at < 0 || slices.ContainsFunc(files, func(f File) bool { return f.Name == "tokenizer.json" }) {
-		return files, nil
-	}
-	f := &files[at]
-	data, err := rwkvTokenizer(f.Data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", f.Source, ErrSource, err)
-	}
-	f.Name, f.Data, f.Size = "tokenizer.json", data, int64(len(data))
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	return files, nil
-}
-
-// rwkvTokenizer returns the tokenizer.json of a vocabulary: a line for each token with its id, its text or bytes as a
-// literal of Python, and its number of bytes.
+// rwkvTokenizer returns the tokenizer.json that does the same as RWKV's program with a vocabulary. The program takes
+// the longest token that is a prefix of the text's bytes, again and again. That is a WordPiece over a text that is one
+// word, whose bytes are mapped to characters. The vocabulary has a line for each token with its id, its text or bytes
+// as a literal of Python, and its number of bytes.
 func rwkvTokenizer(list []byte) ([]byte, error) {
 	var single [256]bool
 	vocab := map[string]int{rwkvEnd: 0}
@@ -65,10 +46,7 @@ func rwkvTokenizer(list []byte) ([]byte, error) {
 		return nil, fmt.Errorf("no token is the byte %#x alone, so a text may have no tokens", b)
 	}
 	bytesOfText := map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err := e.Encode(map[string]any{
+	return marshal(map[string]any{
 		"version": "1.0", "truncation": nil, "padding": nil, "normalizer": nil, "post_processor": nil,
 		"pre_tokenizer": bytesOfText, "decoder": bytesOfText,
 		"added_tokens": []any{map[string]any{
@@ -80,7 +58,6 @@ func rwkvTokenizer(list []byte) ([]byte, error) {
 			"max_input_chars_per_word": maxRWKVText, "vocab": vocab,
 		},
 	})
-	return out.Bytes(), err
 }
 
 const (
