@@ -21,8 +21,12 @@ func (t Table) Check(have []TensorInfo) (Match, error) {
 		patterns: map[string]int{},
 	}
 	for _, h := range have {
-		c.have[h.Name] = h
-		c.countPatterns(h.Name)
+		name := unwrapped(h.Name)
+		if _, taken := c.have[name]; taken {
+			name = h.Name
+		}
+		c.have[name] = h
+		c.countPatterns(name)
 	}
 	c.findPrefixes()
 	c.findLayouts()
@@ -43,15 +47,15 @@ func (t Table) Check(have []TensorInfo) (Match, error) {
 
 type checker struct {
 	table    Table
-	have     map[string]TensorInfo
-	used     map[string]bool   // by source name
-	prefixes []string          // of each part, in this checkpoint
-	absent   []bool            // by part: it has no tensor
-	missed   map[string]bool   // absent tensors reported so far
-	layouts  map[string]layout // by group
-	names    string            // the layout of names that are not the table's; "" = they are
-	shifted  bool              // a tensor has a shape that only mlx-lm writes
-	patterns map[string]int    // number of names per pattern: a name with one of its numbers replaced by "*"
+	have     map[string]TensorInfo // by name without wrappers
+	used     map[string]bool       // by source name
+	prefixes []string              // of each part, in this checkpoint
+	absent   []bool                // by part: it has no tensor
+	missed   map[string]bool       // absent tensors reported so far
+	layouts  map[string]layout     // by group
+	names    string                // the layout of names that are not the table's; "" = they are
+	shifted  bool                  // a tensor has a shape that only mlx-lm writes
+	patterns map[string]int        // number of names per pattern: a name with one of its numbers replaced by "*"
 	match    Match
 	problems []Problem
 }
@@ -285,8 +289,8 @@ func (c *checker) compose(s Spec, f Form) {
 			c.missing(name, "want shape %v, to make %s", shape, s.Name)
 			continue
 		}
-		c.used[name] = true
-		m.Sources = append(m.Sources, name)
+		c.used[h.Name] = true
+		m.Sources = append(m.Sources, h.Name)
 		if !slices.Equal(h.Shape, shape) {
 			c.wrongShape(h, shape)
 		}
@@ -363,14 +367,14 @@ func (c *checker) undoShift() {
 // rest sorts the tensors outside the table into dropped and unknown ones.
 func (c *checker) rest() {
 	for _, name := range slices.Sorted(maps.Keys(c.have)) {
-		if c.used[name] {
+		h := c.have[name]
+		if c.used[h.Name] {
 			continue
 		}
 		if d, ok := c.droppable(name); ok {
-			c.match.Dropped = append(c.match.Dropped, Dropped{Name: name, Reason: d.Reason, SameAs: d.SameAs})
+			c.match.Dropped = append(c.match.Dropped, Dropped{Name: h.Name, Reason: d.Reason, SameAs: d.SameAs})
 			continue
 		}
-		h := c.have[name]
 		c.problem(Unknown, h, "shape %v, no such tensor in a %s model of this configuration", h.Shape, c.table.ModelType)
 	}
 }

@@ -234,7 +234,7 @@ func TestSharedKeysAreDropped(t *testing.T) {
 func TestPrefixes(t *testing.T) {
 	for _, c := range []struct{ checkpoint, prefix string }{
 		{"gemma4-31b", nestedPrefix}, {"gemma3_text", textPrefix}, {"qwen3_5", nestedPrefix}, {"qwen3_moe", textPrefix},
-		{"glm4_moe_lite", textPrefix},
+		{"glm4_moe_lite", textPrefix}, {"llama", textPrefix},
 	} {
 		tb, have := table(t, c.checkpoint)
 		for _, prefix := range textPrefixes {

@@ -101,21 +101,13 @@ func (m *Llama) Facts() Facts { return m.facts("llama", m.Rope, m.Table()) }
 // Rules implements [Model].
 func (m *Llama) Rules() Rules { return genericRules(m.Layers) }
 
-// Table implements [Model]. Weights of linear layers are [out, in]. Only one prefix is published.
+// Table implements [Model]. Weights of linear layers are [out, in].
 func (m *Llama) Table() Table {
 	hidden := int64(m.Hidden)
-	t := Table{ModelType: "llama"}
-	t.add(m.Prefix+"embed_tokens.weight", byToken, int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	return m.decoder("llama", false, func(t *Table, layer string, _ int) {
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.projections(&t, layer+"self_attn", m.queries())
+		m.projections(t, layer+"self_attn", m.queries())
 		t.norm(layer+"post_attention_layernorm", hidden, false)
-		m.mlp(&t, layer+"mlp", m.Intermediate)
-	}
-	t.norm(m.Prefix+"norm", hidden, false)
-	t.head(int64(m.Vocab), hidden, m.TieEmbeddings)
-	t.drop(dropInvFreq, m.Prefix+"layers.*.self_attn.rotary_emb.inv_freq")
-	t.Specs = slices.Clip(t.Specs)
-	return t
+		m.mlp(t, layer+"mlp", m.Intermediate)
+	})
 }

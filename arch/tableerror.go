@@ -40,7 +40,7 @@ type TableError struct {
 	Problems []Problem // never empty
 }
 
-// maxListed bounds the tensors that a message names: with a wrong configuration every tensor is a problem.
+// maxListed bounds the tensors of each kind that a message names: with a wrong configuration every tensor is a problem.
 const maxListed = 16
 
 // Error returns one line: the first problem in full, then the names of the other tensors by kind of problem.
@@ -54,10 +54,9 @@ func (e *TableError) Error() string {
 
 func (e *TableError) others() string {
 	var out []string
-	listed := 0
 	for _, kind := range []ProblemKind{WrongShape, WrongType, MixedLayouts, Absent, Unknown} {
 		var names []string
-		left := 0
+		listed, left := 0, 0
 		for _, p := range e.Problems[1:] {
 			switch {
 			case p.Kind != kind:

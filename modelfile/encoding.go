@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-var lineEnd = regexp.MustCompile("\r+\n|\r")
+var lineEnd = regexp.MustCompile("\r+\n")
 
-// decode converts the bytes of a Modelfile to text with LF line ends.
+// decode converts the bytes of a Modelfile to text. Its lines end in LF, or in a CR alone.
 func decode(name string, data []byte) (string, error) {
 	var text string
 	switch {

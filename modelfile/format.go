@@ -28,16 +28,16 @@ func (f *File) Format() (string, error) {
 
 // quote returns the plainest notation of a value that parses back to it, and false if there is none.
 func quote(value string) (string, bool) {
-	if !utf8.ValidString(value) || strings.ContainsRune(value, 0) || strings.ContainsRune(value, '\r') {
+	if !utf8.ValidString(value) || strings.ContainsRune(value, 0) || strings.Contains(value, "\r\n") {
 		return "", false
 	}
 	forms := []string{value, `"` + value + `"`, `"""` + value + `"""`}
 	for i, form := range forms {
-		lines := strings.Split(form, "\n")
+		p := newParser("", form)
+		lines := p.lines
 		if (i < 2 && len(lines) > 1) || strings.TrimLeft(lines[0], blanks) == "" {
 			continue // prefer triple quotes for several lines
 		}
-		p := parser{file: &File{}, lines: lines}
 		if skipBlanks(lines[0], 0) != 0 {
 			continue
 		}

@@ -20,7 +20,7 @@ func Parse(name string, data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := parser{file: &File{Name: name}, lines: strings.Split(text, "\n")}
+	p := newParser(name, text)
 	for p.next < len(p.lines) {
 		if err := p.command(); err != nil {
 			return nil, err
@@ -35,7 +35,21 @@ func Parse(name string, data []byte) (*File, error) {
 type parser struct {
 	file  *File
 	lines []string
-	next  int // next line to read
+	ends  []byte // of lines but the last: LF, or CR, which quoted texts keep
+	next  int    // next line to read
+}
+
+func newParser(name, text string) *parser {
+	p := &parser{file: &File{Name: name}}
+	for {
+		i := strings.IndexAny(text, "\n\r")
+		if i < 0 {
+			p.lines = append(p.lines, text)
+			return p
+		}
+		p.lines, p.ends = append(p.lines, text[:i]), append(p.ends, text[i])
+		text = text[i+1:]
+	}
 }
 
 // errorAt returns an error about the text at a byte offset of a line.
@@ -115,7 +129,9 @@ func (p *parser) quoted(n, at int, quote string) (string, error) {
 			return b.String(), nil
 		}
 		b.WriteString(rest)
-		b.WriteByte('\n')
+		if i < len(p.ends) {
+			b.WriteByte(p.ends[i])
+		}
 		i++
 		// A missing quote must not swallow the commands that follow.
 		if i == len(p.lines) || (len(quote) == 1 && startsCommand(p.lines[i])) {

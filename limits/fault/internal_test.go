@@ -30,7 +30,7 @@ var internal = []struct{ reason, names string }{
 	{"it is about a model's files, which a command names in its message", `
 		arch.ErrUnknownArchitecture arch.ErrConfig arch.ErrTable arch.ErrWritten arch.ErrDraft arch.ErrGGUF
 		chat.ErrTemplate chat.ErrOtherTemplates chat/jinja/value.ErrSyntax chat/parse.ErrUnknownParser
-		convert/export.ErrExport convert/gguf.ErrFormat convert/gguf/vocab.ErrVocabulary
+		convert/export.ErrExport convert/gguf.ErrFormat convert/gguf/vocab.ErrVocabulary convert/tokens.ErrUnknown
 		manifest.ErrInvalidImage
 		modelfile.ErrModelfile
 		models.ErrUnsupported models/nn.ErrWeights models/shard.ErrRanks

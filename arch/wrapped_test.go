@@ -1,0 +1,76 @@
+package arch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestUnwrapped(t *testing.T) {
+	for _, c := range []struct{ name, want string }{
+		{"model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight"},
+		{"_orig_mod.model.norm.weight", "model.norm.weight"},
+		{"module.model.norm.weight", "model.norm.weight"},
+		{"module._orig_mod.model.norm.weight", "model.norm.weight"},
+		{"_orig_mod.module.model.norm.weight", "model.norm.weight"},
+		{"base_model.model.model.norm.weight", "model.norm.weight"},
+		{"module.base_model.model.model.norm.weight", "model.norm.weight"},
+		{"model.layers.0._orig_mod.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight"},
+		{"model._fsdp_wrapped_module.layers.0._fsdp_wrapped_module._checkpoint_wrapped_module.mlp.up_proj.weight",
+			"model.layers.0.mlp.up_proj.weight"},
+		{"model.module.x", "model.module.x"},
+		{"a_orig_mod.x", "a_orig_mod.x"},
+	} {
+		if got := unwrapped(c.name); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// The tensors of every checkpoint are found under the names that training programs give them, and the sources of a match
+// are the checkpoint's own names.
+func TestWrappedCheckpoints(t *testing.T) {
+	for _, c := range checkpoints(t) {
+		tb, have := c.detect(t).Table(), c.have(t)
+		want, err := tb.Check(have)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		for what, wrap := range map[string]func(string) string{
+			"compiled": func(n string) string { return "_orig_mod." + n },
+			"parallel": func(n string) string { return "module." + n },
+			"peft":     func(n string) string { return "base_model.model." + n },
+			"both":     func(n string) string { return "module._orig_mod." + n },
+			"layers":   func(n string) string { return strings.Replace(n, "layers.0.", "layers.0._orig_mod.", 1) },
+		} {
+			renamed := slices.Clone(have)
+			names := map[string]bool{}
+			for i := range renamed {
+				renamed[i].Name = wrap(renamed[i].Name)
+				names[renamed[i].Name] = true
+			}
+			got, err := tb.Check(renamed)
+			if err != nil || len(got.Tensors) != len(want.Tensors) || len(got.Dropped) != len(want.Dropped) {
+				t.Errorf("%s, %s: %d tensors and %d dropped, want %d and %d: %v", c.Name, what, len(got.Tensors),
+					len(got.Dropped), len(want.Tensors), len(want.Dropped), err)
+				continue
+			}
+			for _, m := range got.Tensors {
+				for _, source := range m.Sources {
+					if !names[source] {
+						t.Fatalf("%s, %s: %s has the source %s, which the checkpoint lacks", c.Name, what, m.Spec.Name, source)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Two names that would become one stay apart: the second is unknown.
+func TestWrappedTwice(t *testing.T) {
+	tb, have := table(t, "llama")
+	_, err := tb.Check(append(have, TensorInfo{Name: "module." + have[0].Name, DType: have[0].DType, Shape: have[0].Shape}))
+	if err == nil || !strings.Contains(err.Error(), "module."+have[0].Name+": unknown") {
+		t.Error(err)
+	}
+}
