@@ -137,28 +137,38 @@ func (c *Checkpoint) method() string {
 
 const usePlain = "use the checkpoint in bf16, f16 or f32"
 
-// leftOver returns an error if the checkpoint is quantized and no kind has recognized it.
-func (c *Checkpoint) leftOver(r Result) error {
+// leftOver returns an error if the checkpoint is quantized and no kind has recognized it. A configuration that declares
+// a quantized checkpoint whose tensors are all plain was left behind by a merge or a conversion: the tensors win, and
+// the result is a note.
+func (c *Checkpoint) leftOver(r Result) (note string, err error) {
 	for _, t := range r.Plain {
 		if what := c.packed(t); what != "" {
-			return wrong(t, "the checkpoint is quantized in an unsupported way (%s); %s", what, usePlain)
+			return "", wrong(t, "the checkpoint is quantized in an unsupported way (%s); %s", what, usePlain)
 		}
 	}
-	if len(r.Weights) > 0 {
-		return nil
-	}
+	key, method := c.hfKey, ""
 	switch {
+	case len(r.Weights) > 0 || c.HF == nil && c.MLX == nil:
+		return "", nil
 	case c.MLX != nil:
-		return c.wrongConfig(c.mlxKey,
-			"it declares weights packed by MLX, but no tensor is packed; remove the key if they are plain")
-	case c.HF != nil && c.method() != "":
-		return c.wrongConfig(c.hfKey, "it declares a quantized checkpoint (quant_method %q), "+
-			"but no tensor is packed in a way that this version supports; %s", c.method(), usePlain)
-	case c.HF != nil:
-		return c.wrongConfig(c.hfKey, "it declares a quantized checkpoint, "+
-			"but no tensor is packed in a way that this version supports; %s", usePlain)
+		key = c.mlxKey
+	case c.method() != "":
+		method = fmt.Sprintf(" (quant_method %q)", c.method())
 	}
-	return nil
+	for _, t := range r.Plain {
+		// Integers may be codes. Some buffers of plain models are I64.
+		if !isPlain(t.DType) {
+			return "", c.wrongConfig(key, "it declares a quantized checkpoint%s, but no tensor is packed in a way that "+
+				"this version supports (%s is %s); %s", method, t.Name, t.DType, usePlain)
+		}
+	}
+	return fmt.Sprintf("config.json: %s declares a quantized checkpoint%s, but all tensors are plain: it is ignored",
+		key, method), nil
+}
+
+// isPlain reports whether tensors of a type are used as they are.
+func isPlain(d safetensors.DType) bool {
+	return isFloat(d) || slices.Contains([]safetensors.DType{safetensors.F64, safetensors.I64, safetensors.Bool}, d)
 }
 
 // packed returns the reason that an apparently plain tensor must be part of a packed one, or "".

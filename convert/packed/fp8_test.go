@@ -143,13 +143,13 @@ func TestLeftOver(t *testing.T) {
 		},
 		{safetensors.Tensor{Name: "w.qweight", DType: safetensors.I32, Shape: []int64{8, 2}}, "{}", "w.qweight"},
 		{
-			safetensors.Tensor{Name: "w.weight", DType: safetensors.BF16, Shape: []int64{8, 2}},
-			`{"quantization_config": {"quant_method": "bitsandbytes"}}`,
-			`quantization_config: cannot import: it declares a quantized checkpoint (quant_method "bitsandbytes")`,
+			safetensors.Tensor{Name: "w.codes", DType: safetensors.I8, Shape: []int64{8, 2}},
+			`{"quantization_config": {"quant_method": "aqlm"}}`,
+			`quantization_config: cannot import: it declares a quantized checkpoint (quant_method "aqlm")`,
 		},
 		{
-			safetensors.Tensor{Name: "w.weight", DType: safetensors.BF16, Shape: []int64{8, 2}}, `{"quantization": {"bits": 4}}`,
-			"no tensor is packed; remove the key",
+			safetensors.Tensor{Name: "w.codes", DType: safetensors.U32, Shape: []int64{8, 2}}, `{"quantization": {"bits": 4}}`,
+			"no tensor is packed in a way that this version supports (w.codes is U32)",
 		},
 	} {
 		_, err := Read(NewCheckpoint(safetensors.Dir("dir"), []byte(c.config), open(t, []safetensors.Tensor{c.tensor}, nil)))

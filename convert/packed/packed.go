@@ -92,6 +92,7 @@ type Result struct {
 	Plain      []safetensors.Source // unpacked tensors, sorted by name
 	Ignored    []Ignored            // sorted by name
 	Recognized []Recognized
+	Notes      []string // what the configuration says and is ignored
 }
 
 // Read finds all weights of a checkpoint.
@@ -132,7 +133,11 @@ func Read(c *Checkpoint) (Result, error) {
 	if err := r.Finish(); err != nil {
 		return Result{}, err
 	}
-	return r, c.leftOver(r)
+	note, err := c.leftOver(r)
+	if note != "" {
+		r.Notes = append(r.Notes, note)
+	}
+	return r, err
 }
 
 // wrong returns an error about a tensor.

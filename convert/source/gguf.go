@@ -165,10 +165,10 @@ func (src *Source) Rounding() (tensors int, largest float64) {
 	return len(src.gguf.Rounded), src.gguf.Rounding()
 }
 
-// Notes lists what a GGUF file says and what is ignored.
+// Notes lists what a checkpoint says and is ignored.
 func (src *Source) Notes() []string {
 	if src.gguf == nil {
-		return nil
+		return src.notes
 	}
 	return src.gguf.Notes
 }
@@ -185,5 +185,5 @@ func (src *Source) addFound(found packed.Result) {
 	for _, i := range found.Ignored {
 		src.ignored = append(src.ignored, Ignored{fileTensor(src.folder, i.Source), i.Reason})
 	}
-	src.recognized = found.Recognized
+	src.recognized, src.notes = found.Recognized, found.Notes
 }

@@ -45,6 +45,7 @@ type Source struct {
 	unlisted   []Tensor
 	ignored    []Ignored
 	recognized []packed.Recognized
+	notes      []string
 	folder     safetensors.Folder      // nil for an image
 	checkpoint *safetensors.Checkpoint // of a folder
 	image      digest.Digest
