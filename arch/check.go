@@ -20,8 +20,9 @@ func (t Table) Check(have []TensorInfo) (Match, error) {
 		layouts:  map[string]layout{},
 		patterns: map[string]int{},
 	}
+	spellings := strings.NewReplacer(t.Spellings...)
 	for _, h := range have {
-		name := unwrapped(h.Name)
+		name := spellings.Replace(unwrapped(h.Name))
 		if _, taken := c.have[name]; taken {
 			name = h.Name
 		}

@@ -55,5 +55,6 @@ func (m *DeepseekV3) Facts() Facts { return m.facts("deepseek_v3", m.Rope, m.Tab
 func (m *DeepseekV3) Table() Table {
 	t := m.table("deepseek_v3")
 	t.dropTowers("deepseek_v3")
+	t.Spellings = []string{"language_model.model.blocks.", "language_model.model.layers."} // of some files of Kimi K2.5
 	return t
 }

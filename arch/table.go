@@ -62,6 +62,7 @@ type Table struct {
 	Specs     []Spec
 	Parts     []Part // a tensor belongs to the first part whose prefix its name has, if any
 	Droppable []Drop
+	Spellings []string // pairs of a part of published names, and what the table has instead
 }
 
 // TensorInfo describes a tensor of a checkpoint.

@@ -76,3 +76,22 @@ func TestWrappedTwice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Some files of Kimi K2.5 call layers blocks.
+func TestSpellings(t *testing.T) {
+	tb, have := table(t, "deepseek_v3")
+	renamed := slices.Clone(have)
+	for i := range renamed {
+		name := strings.Replace(renamed[i].Name, "model.layers.", "model.blocks.", 1)
+		renamed[i].Name = "language_model." + name
+	}
+	want, err := tb.Check(have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tb.Check(renamed)
+	if err != nil || len(got.Tensors) != len(want.Tensors) ||
+		!strings.HasPrefix(got.Tensors[1].Sources[0], "language_model.model.blocks.") {
+		t.Errorf("%d tensors, want %d: %v", len(got.Tensors), len(want.Tensors), err)
+	}
+}
