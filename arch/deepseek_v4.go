@@ -46,7 +46,7 @@ const (
 func init() {
 	register(Arch{
 		ModelType:     "deepseek_v4",
-		Aliases:       []string{"deepseek_ref"},
+		Aliases:       []string{deepseekRef},
 		Architectures: []string{"DeepseekV4ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseDeepseekV4(config) },
 		Docs: Docs{
@@ -185,7 +185,7 @@ func (m *DeepseekV4) experts(o object) {
 	x.Experts.Clamp = Clamp{Limit: o.above("swiglu_limit", 10, 0)}
 	x.Shared = x.Experts.Intermediate
 	x.Router = Router{
-		Float32: true, Correction: true, SqrtSoftplus: true, Scaling: o.above("routed_scaling_factor", 1.5, 0),
+		Float32: true, Correction: true, SqrtSoftplus: true, Scaling: o.v4Scaling(x.Experts.Count),
 	}
 	switch {
 	case !x.Experts.NormTopK:
@@ -208,6 +208,24 @@ func (m *DeepseekV4) experts(o object) {
 			m.Hash[i] = kinds[i] == "hash_moe"
 		}
 	}
+}
+
+// deepseekRef is the type of configurations that leave out keys which the publisher's code has.
+const deepseekRef = "deepseek_ref"
+
+// v4Scaling reads the factor of the experts' weights. No tensor tells it, and a deepseek_ref leaves it out: it is then
+// the one of the published model with that many experts, Flash or Pro.
+func (o object) v4Scaling(experts int) float64 {
+	const key = "routed_scaling_factor"
+	def := 1.5
+	if o.str("model_type", "") == deepseekRef && !o.has(key) {
+		var published bool
+		if def, published = map[int]float64{256: 1.5, 384: 2.5}[experts]; !published {
+			o.missing(key)
+			return 1
+		}
+	}
+	return o.above(key, def, 0)
 }
 
 // AttentionScale returns the factor of the attention scores.

@@ -21,7 +21,6 @@ func TestPublishedSpellings(t *testing.T) {
 		{"smollm3", "no_rope_layers", "[]", "-"},
 		{"dots1", "scoring_func", `"noaux_tc"`, `"sigmoid"`},
 		{"exaone_moe", "architectures", `["ExaoneMoEForCausalLM"]`, `["ExaoneMoeForCausalLM"]`},
-		{"deepseek_v4", "model_type", `"deepseek_ref"`, `"deepseek_v4"`},
 		{"qwen2", "is_causal", "true", "-"},
 		{"qwen2", "rope_scaling", `{"type":"mrope","mrope_section":[2,3,3]}`, `{"type":"default"}`},
 	} {
@@ -36,6 +35,38 @@ func TestPublishedSpellings(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %s = %s:\n%+v, want\n%+v", c.checkpoint, c.key, c.value, got, want)
+		}
+	}
+}
+
+// The factor of the experts' weights is in no tensor, and a deepseek_ref leaves it out.
+func TestDeepseekRef(t *testing.T) {
+	for _, c := range []struct {
+		modelType, experts, scaling string
+		want                        float64 // 0 = refused
+	}{
+		{"deepseek_v4", "256", "-", 1.5},
+		{"deepseek_v4", "384", "-", 1.5}, // as the reference
+		{"deepseek_v4", "384", "2.5", 2.5},
+		{"deepseek_ref", "256", "-", 1.5},
+		{"deepseek_ref", "384", "-", 2.5},
+		{"deepseek_ref", "384", "null", 2.5},
+		{"deepseek_ref", "384", "3", 3},
+		{"deepseek_ref", "8", "2", 2},
+		{"deepseek_ref", "8", "-", 0},
+		{"deepseek_ref", "8", "null", 0},
+	} {
+		config := edited(t, "deepseek_v4", "model_type", `"`+c.modelType+`"`)
+		config = setKey(t, config, []string{"n_routed_experts"}, c.experts)
+		m, err := Detect(setKey(t, config, []string{"routed_scaling_factor"}, c.scaling))
+		if c.want == 0 {
+			if err == nil || !strings.Contains(err.Error(), "routed_scaling_factor: missing") {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		if err != nil || m.(*DeepseekV4).Mixture.Router.Scaling != c.want {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
