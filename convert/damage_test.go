@@ -121,8 +121,12 @@ func TestDamage(t *testing.T) {
 			[]string{source.ConfigName + ": num_key_value_heads = 3: must divide"},
 		},
 		{
-			"quantized", 0, config(`"torch_dtype"`, `"quantization_config": {"quant_method": "awq"}, "torch_dtype"`), nil,
-			source.ErrSource, []string{source.ConfigName, `quantized checkpoint (quant_method "awq")`},
+			"quantized", 0, func(t *testing.T, c *checkpoint) {
+				config(`"torch_dtype"`, `"quantization_config": {"quant_method": "aqlm"}, "torch_dtype"`)(t, c)
+				c.edit("model.layers.0.mlp.up_proj.weight", func(tn *tensor) {
+					tn.Name, tn.DType = "model.layers.0.mlp.up_proj.codes", safetensors.I16
+				})
+			}, nil, source.ErrSource, []string{source.ConfigName, `quantized checkpoint (quant_method "aqlm")`},
 		},
 		{
 			"broken index", 2,
