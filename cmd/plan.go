@@ -76,6 +76,9 @@ func (a *app) printTotals(p *plan.Plan) error {
 	for _, n := range p.Warnings {
 		w.row("note", n)
 	}
+	for _, n := range p.Assumed {
+		w.row("assumed", n)
+	}
 	return w.flush()
 }
 

@@ -272,7 +272,7 @@ func prepare(
 	return prepareWith(ctx, store, file, opts, false)
 }
 
-// prepareWith plans an image. headersOnly leaves out checks that read tensors over a network.
+// prepareWith plans an image. headersOnly reads no data of tensors.
 func prepareWith(
 	ctx context.Context, store func() (*store.Store, error), file *modelfile.File, opts Options, headersOnly bool,
 ) (*prepared, error) {
@@ -282,8 +282,7 @@ func prepareWith(
 	}
 	p := &prepared{}
 	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly, remote: opts.Remote,
-		options: source.Options{Exact: opts.Exact, As: opts.As}}
-	req.plan.HeadersOnly = headersOnly
+		options: source.Options{Exact: opts.Exact, As: opts.As, HeadersOnly: headersOnly}}
 	if err := p.open(ctx, &req, o, opts.Version); err != nil {
 		p.close()
 		return nil, err

@@ -21,15 +21,22 @@ type Checkpoint struct {
 	// MLX is the configuration that MLX's tools write: the key quantization of config.json, or the same object under
 	// quantization_config alone.
 	MLX json.RawMessage
+	// HeadersOnly reads no data of tensors. What depends on data is assumed: [Result.Assumed].
+	HeadersOnly bool
 
-	hfKey, mlxKey string // their keys in config.json
+	assumed       map[string]int       // tensors by assumption
+	orders        map[[2]int64][]int32 // consecutive groups, by columns and group size
+	hfKey, mlxKey string               // their keys in config.json
 	tensors       []safetensors.Source
 	taken         map[string]bool
 }
 
 // NewCheckpoint describes a folder by its config.json, an object, and its tensors, sorted by name.
 func NewCheckpoint(folder safetensors.Folder, config []byte, tensors []safetensors.Source) *Checkpoint {
-	c := &Checkpoint{Folder: folder, tensors: tensors, taken: map[string]bool{}}
+	c := &Checkpoint{
+		Folder: folder, tensors: tensors, taken: map[string]bool{},
+		assumed: map[string]int{}, orders: map[[2]int64][]int32{},
+	}
 	var top, text map[string]json.RawMessage
 	_ = json.Unmarshal(arch.PlainJSON(config), &top) // the caller has rejected anything but an object
 	_ = json.Unmarshal(top["text_config"], &text)
@@ -93,12 +100,22 @@ func (c *Checkpoint) Tensors() []safetensors.Source {
 
 // Lookup finds an unclaimed tensor by name.
 func (c *Checkpoint) Lookup(name string) (safetensors.Source, bool) {
+	t := c.find(name)
+	if t == nil {
+		return safetensors.Source{}, false
+	}
+	return *t, true
+}
+
+// find is like Lookup without a copy, which counts for what is kept of each of 100,000 matrices. It returns nil if there
+// is no such tensor.
+func (c *Checkpoint) find(name string) *safetensors.Source {
 	byName := func(s safetensors.Source, name string) int { return cmp.Compare(s.Name, name) }
 	i, ok := slices.BinarySearchFunc(c.tensors, name, byName)
 	if !ok || c.taken[name] {
-		return safetensors.Source{}, false
+		return nil
 	}
-	return c.tensors[i], true
+	return &c.tensors[i]
 }
 
 // maxFile bounds the size of File's result.

@@ -21,7 +21,7 @@ import (
 
 func findPacked(c *Checkpoint) (Found, error) {
 	var f Found
-	var list []matrix
+	var list []Weight
 	config, from, err := c.readPacked()
 	if err != nil {
 		return f, err
@@ -37,7 +37,7 @@ func findPacked(c *Checkpoint) (Found, error) {
 			c.isDeepseekFP4(t) {
 			continue
 		}
-		l := packedLayer{name: name, codesIn: t, config: config}
+		l := packedLayer{name: name, codesIn: c.find(t.Name), config: config}
 		m, err := l.matrix(c)
 		if err != nil {
 			return f, err
@@ -48,9 +48,10 @@ func findPacked(c *Checkpoint) (Found, error) {
 	if len(list) == 0 {
 		return f, nil
 	}
-	if f.Weights, err = finishWeights(list); err != nil {
+	if err := c.finishWeights(list); err != nil {
 		return f, err
 	}
+	f.Weights = list
 	f.What = counted(kinds) + biasNote(f.Weights)
 	first := list[0].Parts
 	f.From = append(from, fmt.Sprintf("%s (%s %v) with %s (%s %v)",
@@ -99,10 +100,11 @@ func (c *Checkpoint) readPacked() (args []packedArgs, from []string, err error) 
 type packedLayer struct {
 	name          string
 	config        []packedArgs
-	codesIn       safetensors.Source
-	scales        safetensors.Source
-	zeros         safetensors.Source // if File is nil, the layer is symmetric
-	index         safetensors.Source // if File is nil, groups are consecutive
+	codesIn       *safetensors.Source
+	scales        *safetensors.Source
+	shape         *safetensors.Source // nil if codes are I8
+	zeros         *safetensors.Source // nil if the layer is symmetric
+	index         *safetensors.Source // nil if groups are consecutive
 	rows, columns int64
 	words         int64 // per row
 	groups, group int64
@@ -111,22 +113,21 @@ type packedLayer struct {
 	dense         bool // codes cross words
 }
 
-func (l packedLayer) matrix(c *Checkpoint) (matrix, error) {
-	var ok bool
+func (l packedLayer) matrix(c *Checkpoint) (Weight, error) {
 	t := l.codesIn
-	if l.scales, ok = c.Lookup(l.name + ".weight_scale"); !ok {
-		return matrix{}, wrong(t, "it holds codes of compressed-tensors, but %s.weight_scale is missing; "+
+	if l.scales = c.find(l.name + ".weight_scale"); l.scales == nil {
+		return Weight{}, wrong(*t, "it holds codes of compressed-tensors, but %s.weight_scale is missing; "+
 			"download the checkpoint again", l.name)
 	}
 	if len(t.Shape) != 2 || elements(t.Shape) == 0 {
-		return matrix{}, wrong(t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
+		return Weight{}, wrong(*t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 	}
-	m := matrix{Weight: Weight{Name: l.name + ".weight", DType: l.scales.DType, Parts: []safetensors.Source{t, l.scales}}}
+	m := Weight{Name: l.name + ".weight", DType: l.scales.DType}
 	l.rows, l.words = t.Shape[0], t.Shape[1]
-	if err := l.size(c, &m); err != nil {
+	if err := l.size(c); err != nil {
 		return m, err
 	}
-	if err := l.grouping(c, &m); err != nil {
+	if err := l.grouping(c); err != nil {
 		return m, err
 	}
 	what := fmt.Sprintf("groups of %d", l.group)
@@ -134,37 +135,52 @@ func (l packedLayer) matrix(c *Checkpoint) (matrix, error) {
 		what = "one scale a row"
 	}
 	m.Format = fmt.Sprintf("compressed-tensors int%d, %s", l.bits, what)
-	order, err := m.order(l.index, l.columns, l.group, l.groups, "actorder")
+	g := &grid{rows: l.rows, columns: l.columns, bits: l.bits, groups: l.groups, symmetric: l.zeros == nil,
+		read: l}
+	m.Parts = l.parts()
+	note, err := c.orderOf(g, l.index, l.group, "actorder")
 	if err != nil {
 		return m, err
 	}
-	m.grid = &grid{rows: l.rows, columns: l.columns, bits: l.bits, order: order, groups: l.groups, read: l}
-	m.Why = m.grid.fit()
+	m.Format += note
+	m.Why, m.Read = g.fit(), g
 	return m, nil
 }
 
+// parts lists the layer's tensors.
+func (l *packedLayer) parts() []safetensors.Source {
+	list := make([]safetensors.Source, 0, 5)
+	for _, t := range []*safetensors.Source{l.codesIn, l.scales, l.shape, l.zeros, l.index} {
+		if t != nil {
+			list = append(list, *t)
+		}
+	}
+	return slices.Clone(list)
+}
+
 // size determines bits and columns.
-func (l *packedLayer) size(c *Checkpoint, m *matrix) error {
-	t := l.codesIn
+func (l *packedLayer) size(c *Checkpoint) error {
+	t := *l.codesIn
 	if t.DType == safetensors.I8 {
 		l.bits, l.bytes, l.columns = 8, true, l.words
 		return nil
 	}
-	shape, ok := c.Lookup(l.name + ".weight_shape")
-	if !ok {
+	if l.shape = c.find(l.name + ".weight_shape"); l.shape == nil {
 		return wrong(t, "it holds packed codes, but %s.weight_shape is missing; download the checkpoint again", l.name)
 	}
-	m.Parts = append(m.Parts, shape)
+	shape := *l.shape
 	if elements(shape.Shape) != 2 || shape.DType != safetensors.I64 && shape.DType != safetensors.I32 {
 		return wrong(shape, "it is %s %v, want I64 [2]; download the checkpoint again", shape.DType, shape.Shape)
 	}
-	buf := make([]byte, shape.Size())
-	if err := readAt(shape, buf, 0); err != nil {
-		return wrong(shape, "%w", err)
+	rows, columns := l.rows, int64(0)
+	if c.HeadersOnly {
+		columns = l.inferColumns()
 	}
-	rows, columns := int64(int32(le.Uint32(buf))), int64(int32(le.Uint32(buf[len(buf)/2:])))
-	if shape.DType == safetensors.I64 {
-		rows, columns = int64(le.Uint64(buf)), int64(le.Uint64(buf[8:]))
+	if columns == 0 {
+		var err error
+		if rows, columns, err = readShape(shape); err != nil {
+			return err
+		}
 	}
 	if rows != l.rows || columns <= 0 || columns > maxColumns {
 		return wrong(shape, "it is [%d %d], but the codes have %d rows of %d words; download the checkpoint again",
@@ -188,6 +204,33 @@ func (l *packedLayer) size(c *Checkpoint, m *matrix) error {
 			l.words, columns, l.bits, l.widths())
 	}
 	return nil
+}
+
+func readShape(shape safetensors.Source) (rows, columns int64, err error) {
+	buf := make([]byte, shape.Size())
+	if err := readAt(shape, buf, 0); err != nil {
+		return 0, 0, wrong(shape, "%w", err)
+	}
+	if shape.DType == safetensors.I64 {
+		return int64(le.Uint64(buf)), int64(le.Uint64(buf[8:])), nil
+	}
+	return int64(int32(le.Uint32(buf))), int64(int32(le.Uint32(buf[4:]))), nil
+}
+
+// inferColumns returns the number of columns that follows from the scales and a configured group, or 0.
+func (l packedLayer) inferColumns() int64 {
+	for _, a := range l.config {
+		if a.Group == nil || *a.Group <= 0 || a.Bits < 2 || a.Bits > 8 || len(l.scales.Shape) != 2 {
+			continue
+		}
+		columns := l.scales.Shape[1] * *a.Group
+		for _, dense := range []bool{true, false} {
+			if columns > 0 && (packedLayer{bits: a.Bits, dense: dense}).wordsFor(columns) == l.words {
+				return columns
+			}
+		}
+	}
+	return 0
 }
 
 // wordsFor returns the number of words for n codes.
@@ -215,8 +258,8 @@ func (l *packedLayer) widths() (list []int) {
 func (l *packedLayer) configured(bits int) bool { return slices.Contains(l.widths(), bits) }
 
 // grouping finds scales, zero points and the group index.
-func (l *packedLayer) grouping(c *Checkpoint, m *matrix) error {
-	s := l.scales
+func (l *packedLayer) grouping(c *Checkpoint) error {
+	s := *l.scales
 	if !isFloat(s.DType) {
 		return wrong(s, "it is %s, want F16, BF16 or F32; download the checkpoint again", s.DType)
 	}
@@ -230,16 +273,15 @@ func (l *packedLayer) grouping(c *Checkpoint, m *matrix) error {
 			"correct the configuration, or download the checkpoint again",
 			l.groups, l.sizes(), l.columns)
 	}
-	if z, ok := c.Lookup(l.name + ".weight_zero_point"); ok {
-		l.zeros = z
-		m.Parts = append(m.Parts, z)
+	l.zeros = c.find(l.name + ".weight_zero_point")
+	if z := l.zeros; z != nil {
 		packed := z.DType == safetensors.I32 && elements(z.Shape) == l.wordsFor(l.rows)*l.groups
 		if !packed && !(z.DType == safetensors.I8 && elements(z.Shape) == l.rows*l.groups) {
-			return wrong(z, "it is %s %v, want I32 [%d %d] or I8 [%d %d]; download the checkpoint again",
+			return wrong(*z, "it is %s %v, want I32 [%d %d] or I8 [%d %d]; download the checkpoint again",
 				z.DType, z.Shape, l.wordsFor(l.rows), l.groups, l.rows, l.groups)
 		}
 	}
-	l.index, _ = c.Lookup(l.name + ".weight_g_idx")
+	l.index = c.find(l.name + ".weight_g_idx")
 	return nil
 }
 
@@ -275,7 +317,7 @@ func (l *packedLayer) sizes() string {
 
 func (l packedLayer) codes(dst []uint8, row, rows int64) error {
 	if l.bytes {
-		if err := readAt(l.codesIn, dst, row*l.columns); err != nil {
+		if err := readAt(*l.codesIn, dst, row*l.columns); err != nil {
 			return err
 		}
 		for i := range dst {
@@ -284,7 +326,7 @@ func (l packedLayer) codes(dst []uint8, row, rows int64) error {
 		return nil
 	}
 	buf := make([]byte, 4*rows*l.words+8)
-	if err := readAt(l.codesIn, buf[:4*rows*l.words], 4*row*l.words); err != nil {
+	if err := readAt(*l.codesIn, buf[:4*rows*l.words], 4*row*l.words); err != nil {
 		return err
 	}
 	mask := uint64(1)<<l.bits - 1
@@ -300,7 +342,7 @@ func (l packedLayer) codes(dst []uint8, row, rows int64) error {
 func (l packedLayer) params(scales, zeros []float32, row, rows int64) error {
 	width := int64(l.scales.DType.Bits() / 8)
 	buf := make([]byte, rows*l.groups*width)
-	if err := readAt(l.scales, buf, row*l.groups*width); err != nil {
+	if err := readAt(*l.scales, buf, row*l.groups*width); err != nil {
 		return err
 	}
 	if err := floats(scales, l.scales.DType, buf); err != nil {
@@ -308,14 +350,14 @@ func (l packedLayer) params(scales, zeros []float32, row, rows int64) error {
 	}
 	middle := float32(int(1) << (l.bits - 1))
 	switch {
-	case l.zeros.File == nil:
+	case l.zeros == nil:
 		for i := range zeros {
 			zeros[i] = middle
 		}
 		return nil
 	case l.zeros.DType == safetensors.I8:
 		signed := make([]byte, rows*l.groups)
-		if err := readAt(l.zeros, signed, row*l.groups); err != nil {
+		if err := readAt(*l.zeros, signed, row*l.groups); err != nil {
 			return err
 		}
 		for i, z := range signed {
@@ -329,7 +371,7 @@ func (l packedLayer) params(scales, zeros []float32, row, rows int64) error {
 		last++
 	}
 	packed := make([]byte, 4*(last-first+2)*l.groups)
-	if err := readAt(l.zeros, packed[:4*(last-first+1)*l.groups], 4*first*l.groups); err != nil {
+	if err := readAt(*l.zeros, packed[:4*(last-first+1)*l.groups], 4*first*l.groups); err != nil {
 		return err
 	}
 	mask := uint64(1)<<l.bits - 1

@@ -77,7 +77,7 @@ func (c *Checkpoint) activationScales() []Ignored {
 	var out []Ignored
 	for _, t := range c.Tensors() {
 		if slices.ContainsFunc(activationSuffixes, func(s string) bool { return strings.HasSuffix(t.Name, s) }) {
-			out = append(out, Ignored{t, "a scale of activations, which are not quantized here"})
+			out = append(out, Ignored{Source: t, Reason: "a scale of activations, which are not quantized here"})
 		}
 	}
 	return out

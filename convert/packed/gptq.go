@@ -120,14 +120,14 @@ type transposedLayer struct {
 	name   string
 	config gptqConfig
 	group  int64
-	index  safetensors.Source // of groups; if File is nil, groups are consecutive
+	index  *safetensors.Source // of groups; nil if they are consecutive
 }
 
 // findTransposed finds layers with a qweight. GPTQ and AWQ use the same names. The width of qweight distinguishes them:
 // in GPTQ it equals the number of rows, in AWQ it is smaller.
 func findTransposed(c *Checkpoint, method, maker string, more func(*transposedLayer) error) (Found, error) {
 	var f Found
-	var list []matrix
+	var list []Weight
 	var config gptqConfig
 	kinds := map[string]int{}
 	for _, t := range c.Tensors() {
@@ -152,7 +152,7 @@ func findTransposed(c *Checkpoint, method, maker string, more func(*transposedLa
 		if err := more(l); err != nil {
 			return f, err
 		}
-		m, err := l.matrix(maker)
+		m, err := l.matrix(c, maker)
 		if err != nil {
 			return f, err
 		}
@@ -163,10 +163,10 @@ func findTransposed(c *Checkpoint, method, maker string, more func(*transposedLa
 	if len(list) == 0 {
 		return Found{}, nil
 	}
-	var err error
-	if f.Weights, err = finishWeights(list); err != nil {
+	if err := c.finishWeights(list); err != nil {
 		return f, err
 	}
+	f.Weights = list
 	f.What = counted(kinds) + biasNote(f.Weights)
 	var parts []string
 	for _, p := range list[0].Parts {
@@ -264,28 +264,33 @@ func (l *transposedLayer) grouping(c *Checkpoint) error {
 		}
 		l.group = want
 	}
-	l.index, _ = c.Lookup(l.name + ".g_idx")
+	l.index = c.find(l.name + ".g_idx")
 	return nil
 }
 
 // matrix returns a layer as a matrix.
-func (l *transposedLayer) matrix(maker string) (matrix, error) {
-	m := matrix{Weight: Weight{
+func (l *transposedLayer) matrix(c *Checkpoint, maker string) (Weight, error) {
+	m := Weight{
 		Name: l.name + ".weight", DType: l.scales.DType, Parts: []safetensors.Source{l.weight, l.scales},
 		Format: fmt.Sprintf("%s %d bits, groups of %d", maker, l.bits, l.group),
-	}}
+	}
 	if l.columns > maxColumns {
 		return m, wrong(l.weight, "rows of %d elements are too long", l.columns)
 	}
 	if l.zeros.File != nil {
 		m.Parts = append(m.Parts, l.zeros)
 	}
-	order, err := m.order(l.index, l.columns, l.group, l.groups, "desc_act")
+	if l.index != nil {
+		m.Parts = append(m.Parts, *l.index)
+	}
+	g := &grid{rows: l.rows, columns: l.columns, bits: l.bits, groups: l.groups, symmetric: l.zeros.File == nil,
+		declared: l.config.Sym != nil && *l.config.Sym, read: l.transposed}
+	note, err := c.orderOf(g, l.index, l.group, "desc_act")
 	if err != nil {
 		return m, err
 	}
-	m.grid = &grid{rows: l.rows, columns: l.columns, bits: l.bits, order: order, groups: l.groups, read: l.transposed}
-	m.Why = m.grid.fit()
+	m.Format += note
+	m.Why, m.Read = g.fit(), g
 	return m, nil
 }
 
@@ -296,11 +301,15 @@ func (c *Checkpoint) zeroBias(layer string) []Ignored {
 	if !ok || !isFloat(b.DType) || b.Size() > most {
 		return nil
 	}
+	if c.HeadersOnly {
+		c.assume(assumedBiases)
+		return []Ignored{{Source: b, Reason: "a bias, assumed to be zero, as the packer wrote for every layer", Assumed: true}}
+	}
 	data := make([]byte, b.Size())
 	if readAt(b, data, 0) != nil || slices.ContainsFunc(data, func(v byte) bool { return v != 0 }) {
 		return nil
 	}
-	return []Ignored{{b, "a bias that is zero, as the packer wrote for every layer"}}
+	return []Ignored{{Source: b, Reason: "a bias that is zero, as the packer wrote for every layer"}}
 }
 
 // counted lists formats, with the number of weights if there are several formats.

@@ -2,10 +2,12 @@ package packed
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
+	"github.com/x448/float16"
 )
 
 // grid is a matrix of integer codes with a scale and a zero point per group of a row: an element is (code - zero) *
@@ -13,8 +15,11 @@ import (
 type grid struct {
 	rows, columns int64
 	bits          int
-	order         []int32       // the group of each column
+	order         []int32       // the group of each column; matrices share it
+	inOrder       int64         // if not 0, groups are that many consecutive columns
 	groups        int64         // per row
+	symmetric     bool          // all zero points are 2^(bits-1), because there are none
+	declared      bool          // the configuration says so, whatever zero points there are
 	target        quantize.Type // format that represents the codes; 0 = none
 	dtype         quantize.DType
 	read          gridReader
@@ -27,12 +32,18 @@ type gridReader interface {
 	params(scales, zeros []float32, row, rows int64) error
 }
 
-// consecutiveGroups returns each column's group if groups are consecutive columns.
-func consecutiveGroups(columns, group int64) []int32 {
+// consecutiveGroups returns each column's group if groups are consecutive columns. A checkpoint has few sizes, and up
+// to 100,000 matrices.
+func (c *Checkpoint) consecutiveGroups(columns, group int64) []int32 {
+	key := [2]int64{columns, group}
+	if order, ok := c.orders[key]; ok {
+		return order
+	}
 	order := make([]int32, columns)
 	for i := range order {
 		order[i] = int32(int64(i) / group)
 	}
+	c.orders[key] = order
 	return order
 }
 
@@ -66,6 +77,9 @@ func (g *grid) constant(group int64) bool {
 	if g.columns%group != 0 {
 		return false
 	}
+	if g.inOrder != 0 {
+		return g.inOrder%group == 0 || g.inOrder >= g.columns
+	}
 	for i := int64(0); i < g.columns; i += group {
 		for _, o := range g.order[i : i+group] {
 			if o != g.order[i] {
@@ -76,8 +90,12 @@ func (g *grid) constant(group int64) bool {
 	return true
 }
 
-// exact reports whether a type represents all scales and biases exactly.
+// exact reports whether a type represents all scales and biases exactly. A bias of symmetric codes is its scale times a
+// power of two, which changes the exponent alone.
 func (g *grid) exact(d quantize.DType) (bool, error) {
+	if g.symmetric && d != quantize.F16 {
+		return true, nil
+	}
 	step := max(1<<16/g.groups, 1)
 	for row := int64(0); row < g.rows; row += step {
 		n := min(step, g.rows-row)
@@ -95,11 +113,13 @@ func (g *grid) exact(d quantize.DType) (bool, error) {
 }
 
 func holds(d quantize.DType, v float32) bool {
-	var wide, back, narrow [4]byte
-	put(wide[:], 0, v)
-	small := narrow[:d.Size()]
-	return quantize.Cast(small, d, wide[:], quantize.F32) == nil &&
-		quantize.Cast(back[:], quantize.F32, small, d) == nil && (wide == back || v == 0)
+	switch d {
+	case quantize.BF16:
+		return math.Float32bits(v)&0xffff == 0
+	case quantize.F16:
+		return float16.Fromfloat32(v).Float32() == v
+	}
+	return true
 }
 
 // eachRow calls f for each row of elements [begin, begin+count), with its codes, scales and zero points, and the range
@@ -186,35 +206,35 @@ func packBits(dst []byte, codes []uint8, bits int) {
 	}
 }
 
-// matrix is a weight under construction, and the grid it is read from.
-type matrix struct {
-	Weight
-	grid *grid
-}
-
-// finishWeights turns matrices into weights. If the published type of the scales does not represent every bias exactly,
-// all weights get scales and biases in F32, because a model's experts become one tensor and need the same type.
-func finishWeights(list []matrix) ([]Weight, error) {
+// finishWeights completes weights that are read from grids, in place. If the published type of the scales does not
+// represent every bias exactly, all weights get scales and biases in F32, because a model's experts become one tensor
+// and need the same type.
+func (c *Checkpoint) finishWeights(list []Weight) error {
 	exact := true
-	for _, m := range list {
-		if m.grid.target == 0 || !exact {
-			continue
-		}
-		var err error
-		if exact, err = m.grid.exact(quantize.DType(m.DType)); err != nil {
-			return nil, err
+	for i := range list {
+		g, dtype := list[i].Read.(*grid), list[i].DType
+		switch {
+		case g.target == 0:
+		case c.HeadersOnly:
+			if !g.symmetric && !g.declared && dtype != safetensors.F32 {
+				c.assume(assumedScales)
+				exact = false
+			}
+		case exact:
+			var err error
+			if exact, err = g.exact(quantize.DType(dtype)); err != nil {
+				return err
+			}
 		}
 	}
-	var out []Weight
-	for _, m := range list {
-		m.grid.dtype = quantize.DType(m.DType)
-		if m.Type = m.grid.target; m.Type != 0 && !exact {
-			m.Scales, m.grid.dtype = safetensors.F32, quantize.F32
+	for i := range list {
+		w, g := &list[i], list[i].Read.(*grid)
+		w.Type, w.Shape, g.dtype = g.target, []int64{g.rows, g.columns}, quantize.DType(w.DType)
+		if w.Type != 0 && !exact {
+			w.Scales, g.dtype = safetensors.F32, quantize.F32
 		}
-		m.Shape, m.Read = []int64{m.grid.rows, m.grid.columns}, m.grid
-		out = append(out, m.Weight)
 	}
-	return out, nil
+	return nil
 }
 
 // biasNote describes the result of finishWeights for messages.
@@ -227,31 +247,42 @@ func biasNote(list []Weight) string {
 	return ""
 }
 
-// order returns the group of each column: from the index if there is one, which then becomes a part of the matrix, or
-// else consecutive groups. If the index differs from these, the format mentions it; called is the packer's word for
-// that.
-func (m *matrix) order(index safetensors.Source, columns, group, groups int64, called string) ([]int32, error) {
-	consecutive := consecutiveGroups(columns, group)
-	if index.File == nil {
-		return consecutive, nil
+// orderOf sets the group of each column of a grid: from the index if there is one, or else consecutive groups. If the
+// index differs from these, the result says so for the format; called is the packer's word for that.
+func (c *Checkpoint) orderOf(g *grid, index *safetensors.Source, group int64, called string) (note string, err error) {
+	consecutive := c.consecutiveGroups(g.columns, group)
+	g.order, g.inOrder = consecutive, group
+	if index == nil {
+		return "", nil
 	}
-	m.Parts = append(m.Parts, index)
-	read, err := readOrder(index, columns, groups)
-	if err == nil && !slices.Equal(read, consecutive) {
-		m.Format += ", not in order (" + called + ")"
+	if err := checkOrder(*index, g.columns); err != nil {
+		return "", err
 	}
-	return read, err
+	if c.HeadersOnly {
+		c.assume(assumedOrder)
+		return "", nil
+	}
+	read, err := readOrder(*index, g.columns, g.groups)
+	if err != nil || slices.Equal(read, consecutive) {
+		return "", err
+	}
+	g.order, g.inOrder = read, 0
+	return ", not in order (" + called + ")", nil
+}
+
+func checkOrder(t safetensors.Source, columns int64) error {
+	if t.DType != safetensors.I32 && t.DType != safetensors.I64 || elements(t.Shape) != columns || len(t.Shape) != 1 {
+		return wrong(t, "it is %s %v, but the groups of %d columns are I32 [%d]; download the checkpoint again",
+			t.DType, t.Shape, columns, columns)
+	}
+	if columns > maxColumns {
+		return wrong(t, "rows of %d elements are too long", columns)
+	}
+	return nil
 }
 
 // readOrder reads the group of each column.
 func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
-	if t.DType != safetensors.I32 && t.DType != safetensors.I64 || elements(t.Shape) != columns || len(t.Shape) != 1 {
-		return nil, wrong(t, "it is %s %v, but the groups of %d columns are I32 [%d]; download the checkpoint again",
-			t.DType, t.Shape, columns, columns)
-	}
-	if columns > maxColumns {
-		return nil, wrong(t, "rows of %d elements are too long", columns)
-	}
 	buf := make([]byte, t.Size())
 	if err := readAt(t, buf, 0); err != nil {
 		return nil, wrong(t, "%w", err)

@@ -35,7 +35,8 @@ type Found struct {
 // Ignored is a tensor that the import does not need.
 type Ignored struct {
 	safetensors.Source
-	Reason string
+	Reason  string
+	Assumed bool // the reason is not known without data ([Checkpoint.HeadersOnly])
 }
 
 // Weight is a packed tensor, described as in a plain checkpoint.
@@ -93,6 +94,7 @@ type Result struct {
 	Ignored    []Ignored            // sorted by name
 	Recognized []Recognized
 	Notes      []string // what the configuration says and is ignored
+	Assumed    []string // what is not known without data, sorted ([Checkpoint.HeadersOnly])
 }
 
 // Read finds all weights of a checkpoint.
@@ -119,7 +121,12 @@ func Read(c *Checkpoint) (Result, error) {
 		for _, i := range f.Ignored {
 			c.taken[i.Name] = true
 		}
-		r.Weights, r.Ignored = append(r.Weights, f.Weights...), append(r.Ignored, f.Ignored...)
+		r.Ignored = append(r.Ignored, f.Ignored...)
+		if r.Weights == nil {
+			r.Weights = f.Weights
+		} else {
+			r.Weights = append(r.Weights, f.Weights...)
+		}
 		if len(f.Weights) > 0 {
 			r.Recognized = append(r.Recognized, Recognized{k.Name, f.What, f.From, len(f.Weights)})
 		}
@@ -133,6 +140,7 @@ func Read(c *Checkpoint) (Result, error) {
 	if err := r.Finish(); err != nil {
 		return Result{}, err
 	}
+	r.Assumed = Assumptions(c.assumed)
 	note, err := c.leftOver(r)
 	if note != "" {
 		r.Notes = append(r.Notes, note)

@@ -33,6 +33,8 @@ type Plan struct {
 	Tensors  []Tensor        `json:"tensors"` // in the model's order of use, the draft's last
 	Dropped  []Dropped       `json:"dropped"` // sorted by name
 	Warnings []string        `json:"warnings"`
+	// Assumed lists what a dry run cannot know, because it reads no data of tensors.
+	Assumed  []string        `json:"assumed,omitempty"`
 	Adapters []source.Merged `json:"adapters,omitempty"` // of ADAPTER lines, in order
 	// Statistics is the digest of the statistics that codes depend on.
 	Statistics digest.Digest `json:"statistics,omitempty"`
@@ -91,8 +93,6 @@ type Options struct {
 	Equalized   *Equalized      // how the source was scaled; nil = it was not
 	Adapters    []source.Merged // adapters already merged into the source
 	Draft       *source.Source  // draft model; nil = the source's, if it has one
-	// HeadersOnly leaves out the comparison of a dropped tensor with another one, if it takes a download.
-	HeadersOnly bool
 }
 
 // planner makes a plan.
@@ -110,7 +110,7 @@ func New(ctx context.Context, src *source.Source, opts Options) (*Plan, error) {
 	plan := &Plan{Files: slices.Clone(src.Files), Adapters: opts.Adapters, Statistics: opts.Statistics,
 		Equalized: opts.Equalized}
 	plan.Recognized, plan.Warnings = src.Retyped()
-	plan.Warnings = append(plan.Warnings, src.Notes()...)
+	plan.Warnings, plan.Assumed = append(plan.Warnings, src.Notes()...), src.Assumed()
 	p := planner{src: src, opts: opts, plan: plan}
 	if err := p.addTensors(ctx); err != nil {
 		return nil, err
@@ -224,8 +224,12 @@ func (p *planner) drop(ctx context.Context, match arch.Match) error {
 		if err != nil {
 			return err
 		}
-		if d.SameAs != "" && !(p.opts.HeadersOnly && t.Remote()) {
-			if err := p.src.CheckSame(ctx, d.Name, sourceOf(match, d.SameAs)); err != nil {
+		switch same := sourceOf(match, d.SameAs); {
+		case d.SameAs == "":
+		case p.src.HeadersOnly():
+			p.plan.Assumed = append(p.plan.Assumed, d.Name+" equals "+same)
+		default:
+			if err := p.src.CheckSame(ctx, d.Name, same); err != nil {
 				return err
 			}
 		}

@@ -71,11 +71,15 @@ func equal(ctx context.Context, a, b Tensor) (bool, error) {
 
 // equalCoded compares all source tensors of two quantized weights.
 func equalCoded(ctx context.Context, a, b Tensor) (bool, error) {
-	if a.Coded == nil || b.Coded == nil || a.Coded.Format != b.Coded.Format || len(a.parts) != len(b.parts) {
+	if a.Coded == nil || b.Coded == nil || a.Coded.Format != b.Coded.Format {
 		return false, nil
 	}
-	for i := range a.parts {
-		if same, err := equal(ctx, a.parts[i], b.parts[i]); err != nil || !same {
+	left, right := a.Parts(), b.Parts()
+	if len(left) != len(right) {
+		return false, nil
+	}
+	for i := range left {
+		if same, err := equal(ctx, left[i], right[i]); err != nil || !same {
 			return false, err
 		}
 	}

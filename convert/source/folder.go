@@ -107,7 +107,9 @@ func hasSafetensors(entries []fs.DirEntry) bool {
 // readTensors lists the weights, those of a quantized checkpoint under the names that they have in a plain one. It
 // removes the quantization settings from config.json, because in an image each blob describes its own type.
 func (src *Source) readTensors(config []byte) error {
-	found, err := packed.Read(packed.NewCheckpoint(src.folder, config, src.checkpoint.Tensors()))
+	c := packed.NewCheckpoint(src.folder, config, src.checkpoint.Tensors())
+	c.HeadersOnly = src.options.HeadersOnly
+	found, err := packed.Read(c)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ type Options struct {
 	// As is the model type to read the checkpoint as, one of [arch.Types], whatever config.json declares; "" = the
 	// declared one.
 	As string
+	// HeadersOnly reads headers and small files, and no data of tensors. [Source.Assumed] lists what depends on data.
+	HeadersOnly bool
 }
 
 // IsGGUF reports whether a path is that of a GGUF file, by its name.
@@ -138,7 +140,7 @@ func (src *Source) openGGUF(names []string) error {
 		return fmt.Errorf("%s: %w: a GGUF file's architecture names its metadata and tensors, so it cannot be read as %s; "+
 			"use the model's safetensors checkpoint", src.From, ErrSource, src.options.As)
 	}
-	c, err := checkpoint.Open(src.folder, names, checkpoint.Options{Exact: src.options.Exact})
+	c, err := checkpoint.Open(src.folder, names, checkpoint.Options{Exact: src.options.Exact, HeadersOnly: src.options.HeadersOnly})
 	if err != nil {
 		return err
 	}
@@ -173,17 +175,29 @@ func (src *Source) Notes() []string {
 	return src.gguf.Notes
 }
 
+// HeadersOnly reports whether no data of tensors may be read.
+func (src *Source) HeadersOnly() bool { return src.options.HeadersOnly }
+
+// Assumed lists what depends on data that was not read ([Options.HeadersOnly]).
+func (src *Source) Assumed() []string { return src.assumed }
+
 // addFound adds what a checkpoint has.
 func (src *Source) addFound(found packed.Result) {
+	src.tensors = slices.Grow(src.tensors, len(found.Plain)+len(found.Weights))
 	for _, s := range found.Plain {
 		src.tensors = append(src.tensors, fileTensor(src.folder, s))
 	}
-	for _, w := range found.Weights {
-		src.tensors = append(src.tensors, codedTensor(src.folder, w))
+	for i := range found.Weights {
+		src.tensors = append(src.tensors, codedTensor(src.folder, &found.Weights[i]))
 	}
 	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
 	for _, i := range found.Ignored {
 		src.ignored = append(src.ignored, Ignored{fileTensor(src.folder, i.Source), i.Reason})
 	}
-	src.recognized, src.notes = found.Recognized, found.Notes
+	for _, i := range found.Ignored {
+		if i.Assumed {
+			src.doubtful = append(src.doubtful, i.Name)
+		}
+	}
+	src.recognized, src.notes, src.assumed = found.Recognized, found.Notes, found.Assumed
 }

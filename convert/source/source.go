@@ -46,6 +46,8 @@ type Source struct {
 	ignored    []Ignored
 	recognized []packed.Recognized
 	notes      []string
+	assumed    []string
+	doubtful   []string                // names in ignored that the tensor table decides about
 	folder     safetensors.Folder      // nil for an image
 	checkpoint *safetensors.Checkpoint // of a folder
 	image      digest.Digest

@@ -31,8 +31,9 @@ type Tensor struct {
 	Global float32       // scale of the whole tensor; 0 = none
 	Header *blob.Blob    // nil for other tensors
 
-	place place
-	parts []Tensor // of Coded: the tensors that it is read from
+	place  place
+	folder safetensors.Folder // of Coded's parts
+	parts  []Tensor           // of Coded, if they are not all in folder
 }
 
 // place is where a tensor's bytes are. Each kind of source has its own; nothing else differs between them.
@@ -96,21 +97,24 @@ func (s stored) open() (io.ReaderAt, func() error, error) {
 
 func (s stored) unchanged() error { return nil }
 
-func codedTensor(folder safetensors.Folder, s packed.Weight) Tensor {
-	t := Tensor{Name: s.Name, DType: s.DType, Shape: s.Shape, Coded: &s}
-	for _, p := range s.Parts {
-		t.parts = append(t.parts, fileTensor(folder, p))
-	}
-	t.File, t.Path = t.parts[0].File, t.parts[0].Path
-	return t
+func codedTensor(folder safetensors.Folder, s *packed.Weight) Tensor {
+	file := s.Parts[0].File
+	return Tensor{Name: s.Name, DType: s.DType, Shape: s.Shape, Coded: s, File: file.Name(), Path: file.Path(), folder: folder}
 }
 
 // Parts returns the tensors of files or blobs that the tensor is read from.
 func (t Tensor) Parts() []Tensor {
-	if t.Coded != nil {
+	switch {
+	case t.Coded == nil:
+		return []Tensor{t}
+	case t.parts != nil:
 		return t.parts
 	}
-	return []Tensor{t}
+	parts := make([]Tensor, len(t.Coded.Parts))
+	for i, p := range t.Coded.Parts {
+		parts[i] = fileTensor(t.folder, p)
+	}
+	return parts
 }
 
 // Layer returns the layer of the image that holds the tensor, if the source is an image.
@@ -161,7 +165,7 @@ func (t Tensor) Unchanged() error {
 	if t.Coded == nil {
 		return t.place.unchanged()
 	}
-	for _, p := range t.parts {
+	for _, p := range t.Parts() {
 		if err := p.Unchanged(); err != nil {
 			return err
 		}

@@ -15,6 +15,8 @@ type Options struct {
 	// Exact keeps every element exactly: affine codes with float32 scales and biases where float16 ones would be rounded,
 	// and float32 elements of types whose codes no format has.
 	Exact bool
+	// HeadersOnly reads no data of tensors: see [packed.Result.Assumed].
+	HeadersOnly bool
 }
 
 // Checkpoint is an open model.
@@ -26,9 +28,10 @@ type Checkpoint struct {
 	Rounded []string   // weights whose scales and biases are rounded to float16
 	Notes   []string   // what the metadata says and what is ignored
 
-	exact bool
-	worst worst
-	files []*safetensors.File
+	options   Options
+	unsampled int // tensors whose element type was not looked up (Options.HeadersOnly)
+	worst     worst
+	files     []*safetensors.File
 }
 
 // File is a small file that is made of metadata.
@@ -43,7 +46,7 @@ func Open(folder safetensors.Folder, names []string, o Options) (*Checkpoint, er
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{exact: o.Exact}
+	c := &Checkpoint{options: o}
 	for _, f := range s.files {
 		c.files = append(c.files, f.File)
 	}
@@ -76,6 +79,9 @@ func (c *Checkpoint) read(s *set) error {
 	}
 	c.Notes = vocab.Notes(s.files[0].header.Metadata)
 	c.recognize(s, g)
+	if c.unsampled > 0 {
+		c.Assumed = packed.Assumptions(map[string]int{packed.AssumedElements: c.unsampled})
+	}
 	return c.Finish()
 }
 

@@ -143,16 +143,16 @@ func (c *Checkpoint) coded(s *set, t tensor, w *packed.Weight) error {
 	case ok && b.each == nil:
 		w.Type, w.Global = codes.Format, b.global
 		if codes.Format.Mode() == "affine" {
-			if c.exact {
+			if c.options.Exact {
 				b.scales = quantize.F32
 			}
 			w.Scales = safetensors.DType(b.scales)
 		}
-		if codes.Rounded && !c.exact {
+		if codes.Rounded && !c.options.Exact {
 			c.Rounded = append(c.Rounded, w.Name)
 			w.Format += ", scales rounded to float16"
 		}
-		if codes.Rounded && c.exact {
+		if codes.Rounded && c.options.Exact {
 			w.Format += ", scales in float32"
 		}
 	case ok:
@@ -172,8 +172,12 @@ func (c *Checkpoint) coded(s *set, t tensor, w *packed.Weight) error {
 
 // elementType returns the type of the elements of a weight whose codes are not kept.
 func (c *Checkpoint) elementType(b blocks) (safetensors.DType, error) {
-	if c.exact {
+	if c.options.Exact {
 		return safetensors.F32, nil
+	}
+	if c.options.HeadersOnly {
+		c.unsampled++
+		return safetensors.F16, nil
 	}
 	n := elements(b.Shape)
 	block, _ := b.Type.Block()
