@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./reg
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/... ./bench/links
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-fit bench-schemas test-interop test-schemas soak generate clean
+.PHONY: bench-dryrun build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-fit bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -182,6 +182,10 @@ peers: $(TOKENIZER_VENV)/made
 # Times create -q int4 next to mlx_lm convert -q and a copy, on a synthetic 2 GB checkpoint: bench/results/convert.json.
 bench-convert: build
 	bench/convert.sh $(INGOT)
+
+# Times the dry run of a folder with the headers of Kimi K2 Thinking: bench/results/dry-run.json.
+bench-dryrun: build
+	$(PYTHON) bench/dryrun.py $(INGOT)
 
 # Times the runtime on the CPU next to llama.cpp and mlx-lm: bench/results/cpu.json. Each of SHAPES (dense, moe, gptoss,
 # gemma4, qwen35, deepseek, nemotron) takes at most half an hour; results of other shapes are kept.

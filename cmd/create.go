@@ -24,6 +24,9 @@ import (
 // defaultModelfile is the Modelfile that create follows without arguments that say otherwise.
 const defaultModelfile = "Modelfile"
 
+// dryRunMemory is the memory for the headers of 200,000 tensors, the most that a published checkpoint has.
+const dryRunMemory = 256 << 20
+
 func (a *app) createCmd() *cobra.Command {
 	var file string
 	var o createOptions
@@ -200,6 +203,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		return err
 	}
 	if o.dryRun {
+		limitMemory(dryRunMemory)
 		options.Remote = a.hubRemote(hubFlags{}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)
 		if err != nil {

@@ -145,8 +145,11 @@ func (f layout) fits(prefix string, names []string) bool {
 func (j *job) open(src *source.Source, maker string) bool {
 	plain := func(name string, dims int) (source.Tensor, bool) {
 		t, err := src.Lookup(name)
+		if err != nil {
+			return source.Tensor{}, false
+		}
 		float := t.DType == safetensors.F32 || t.DType == safetensors.F16 || t.DType == safetensors.BF16
-		return t, err == nil && t.Coded == nil && t.Quant == 0 && float && len(t.Shape) == dims
+		return *t, t.Coded == nil && t.Quant == 0 && float && len(t.Shape) == dims
 	}
 	for _, name := range j.names {
 		t, ok := plain(name, 2)

@@ -10,6 +10,8 @@ import (
 const (
 	assumedScales  = "the zero points times the scales need float32, as they usually do"
 	assumedOrder   = "the groups of columns are in order, although there is an index of them"
+	assumedNoOrder = "the groups of columns are not in order, as the configuration says"
+	assumedPowers  = "the scales of fp8 weights are no powers of two, so that mxfp8 does not hold them"
 	assumedBiases  = "the biases that the packer wrote are zero, unless the model has them"
 	assumedGlobals = "every weight has another scale of the whole tensor"
 )

@@ -107,8 +107,8 @@ func (c *Checkpoint) Lookup(name string) (safetensors.Source, bool) {
 	return *t, true
 }
 
-// find is like Lookup without a copy, which counts for what is kept of each of 100,000 matrices. It returns nil if there
-// is no such tensor.
+// find is like Lookup without a copy, which counts for what is kept of each of 100,000 matrices. It returns nil if
+// there is no such tensor.
 func (c *Checkpoint) find(name string) *safetensors.Source {
 	byName := func(s safetensors.Source, name string) int { return cmp.Compare(s.Name, name) }
 	i, ok := slices.BinarySearchFunc(c.tensors, name, byName)

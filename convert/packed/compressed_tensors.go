@@ -138,7 +138,7 @@ func (l packedLayer) matrix(c *Checkpoint) (Weight, error) {
 	g := &grid{rows: l.rows, columns: l.columns, bits: l.bits, groups: l.groups, symmetric: l.zeros == nil,
 		read: l}
 	m.Parts = l.parts()
-	note, err := c.orderOf(g, l.index, l.group, "actorder")
+	note, err := c.orderOf(g, l.index, l.group, "actorder", true)
 	if err != nil {
 		return m, err
 	}
@@ -217,13 +217,17 @@ func readShape(shape safetensors.Source) (rows, columns int64, err error) {
 	return int64(int32(le.Uint32(buf))), int64(int32(le.Uint32(buf[4:]))), nil
 }
 
-// inferColumns returns the number of columns that follows from the scales and a configured group, or 0.
+// inferColumns returns the number of columns that follows from the scales and a configured group, or from words that
+// are full if there is a scale for each row; 0 if neither fits.
 func (l packedLayer) inferColumns() int64 {
 	for _, a := range l.config {
-		if a.Group == nil || *a.Group <= 0 || a.Bits < 2 || a.Bits > 8 || len(l.scales.Shape) != 2 {
+		if a.Bits < 2 || a.Bits > 8 || len(l.scales.Shape) != 2 {
 			continue
 		}
-		columns := l.scales.Shape[1] * *a.Group
+		columns := l.words * 32 / int64(a.Bits)
+		if a.Group != nil && *a.Group > 0 {
+			columns = l.scales.Shape[1] * *a.Group
+		}
 		for _, dense := range []bool{true, false} {
 			if columns > 0 && (packedLayer{bits: a.Bits, dense: dense}).wordsFor(columns) == l.words {
 				return columns

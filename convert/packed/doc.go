@@ -10,5 +10,6 @@
 //     revealed it.
 //   - Damage (missing scales, groups that do not match, unknown bit widths, a configured path without a tensor) is one
 //     error that names the tensor or the key, if headers, configuration and small reads can reveal it.
+//   - With [Checkpoint.HeadersOnly], no data is read, and the result lists what it assumes about it.
 //   - Codes are never changed. Values are computed from them once, in float32.
 package packed

@@ -191,6 +191,13 @@ func (f fp8Config) weight(c *Checkpoint, t safetensors.Source) (Weight, error) {
 		w.Why = "no format here has such codes"
 	case e.in%32 != 0 || e.bw%32 != 0 && e.bw < e.in:
 		w.Why = "mxfp8 has a scale for each 32 elements of a row, which its blocks cross"
+	case c.HeadersOnly:
+		if powers := scale.DType == safetensors.F8E8M0 || f.bytes; !powers {
+			c.assume(assumedPowers)
+			w.Why = "its scales are no powers of two, which those of mxfp8 are"
+			break
+		}
+		w.Type = quantize.MXFP8
 	default:
 		if w.Why, err = e.scaleObstacle(); err != nil {
 			return Weight{}, err

@@ -285,7 +285,7 @@ func (l *transposedLayer) matrix(c *Checkpoint, maker string) (Weight, error) {
 	}
 	g := &grid{rows: l.rows, columns: l.columns, bits: l.bits, groups: l.groups, symmetric: l.zeros.File == nil,
 		declared: l.config.Sym != nil && *l.config.Sym, read: l.transposed}
-	note, err := c.orderOf(g, l.index, l.group, "desc_act")
+	note, err := c.orderOf(g, l.index, l.group, "desc_act", l.config.DescAct)
 	if err != nil {
 		return m, err
 	}
@@ -303,7 +303,7 @@ func (c *Checkpoint) zeroBias(layer string) []Ignored {
 	}
 	if c.HeadersOnly {
 		c.assume(assumedBiases)
-		return []Ignored{{Source: b, Reason: "a bias, assumed to be zero, as the packer wrote for every layer", Assumed: true}}
+		return []Ignored{{Source: b, Reason: "a bias, assumed to be zero, as the packer wrote", Assumed: true}}
 	}
 	data := make([]byte, b.Size())
 	if readAt(b, data, 0) != nil || slices.ContainsFunc(data, func(v byte) bool { return v != 0 }) {

@@ -15,7 +15,7 @@ import (
 type grid struct {
 	rows, columns int64
 	bits          int
-	order         []int32       // the group of each column; matrices share it
+	order         []int32       // the group of each column; matrices share it; nil if it is not known
 	inOrder       int64         // if not 0, groups are that many consecutive columns
 	groups        int64         // per row
 	symmetric     bool          // all zero points are 2^(bits-1), because there are none
@@ -54,7 +54,7 @@ func (g *grid) fit() (why string) {
 		return fmt.Sprintf("no type here has codes of %d bits", g.bits)
 	}
 	for _, group := range []int{128, 64, 32} {
-		if g.constant(int64(group)) {
+		if g.order != nil && g.constant(int64(group)) {
 			g.target = map[int]quantize.Type{
 				2: quantize.Int2, 3: quantize.Int3, 4: quantize.Int4, 5: quantize.Int5, 6: quantize.Int6, 8: quantize.Int8,
 			}[g.bits].WithGroup(group)
@@ -64,8 +64,8 @@ func (g *grid) fit() (why string) {
 	if g.columns%32 != 0 {
 		return fmt.Sprintf("its rows of %d elements are not whole groups of 32, the smallest group size", g.columns)
 	}
-	for i := 1; i < len(g.order); i++ {
-		if g.order[i] < g.order[i-1] {
+	for i := range g.columns {
+		if g.order == nil || i > 0 && g.order[i] < g.order[i-1] {
 			return "its groups are not in order (g_idx: desc_act, actorder), which no type here supports"
 		}
 	}
@@ -248,8 +248,11 @@ func biasNote(list []Weight) string {
 }
 
 // orderOf sets the group of each column of a grid: from the index if there is one, or else consecutive groups. If the
-// index differs from these, the result says so for the format; called is the packer's word for that.
-func (c *Checkpoint) orderOf(g *grid, index *safetensors.Source, group int64, called string) (note string, err error) {
+// index differs from these, the result says so for the format; called is the packer's word for that, and shuffled that
+// the configuration has it.
+func (c *Checkpoint) orderOf(
+	g *grid, index *safetensors.Source, group int64, called string, shuffled bool,
+) (note string, err error) {
 	consecutive := c.consecutiveGroups(g.columns, group)
 	g.order, g.inOrder = consecutive, group
 	if index == nil {
@@ -258,16 +261,22 @@ func (c *Checkpoint) orderOf(g *grid, index *safetensors.Source, group int64, ca
 	if err := checkOrder(*index, g.columns); err != nil {
 		return "", err
 	}
+	note = ", not in order (" + called + ")"
 	if c.HeadersOnly {
-		c.assume(assumedOrder)
-		return "", nil
+		if !shuffled {
+			c.assume(assumedOrder)
+			return "", nil
+		}
+		c.assume(assumedNoOrder)
+		g.order, g.inOrder = nil, 0
+		return note, nil
 	}
 	read, err := readOrder(*index, g.columns, g.groups)
 	if err != nil || slices.Equal(read, consecutive) {
 		return "", err
 	}
 	g.order, g.inOrder = read, 0
-	return ", not in order (" + called + ")", nil
+	return note, nil
 }
 
 func checkOrder(t safetensors.Source, columns int64) error {

@@ -214,7 +214,7 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 // drop adds the source's tensors that the image does not contain.
 func (p *planner) drop(ctx context.Context, match arch.Match) error {
 	add := func(t source.Tensor, reason string) {
-		p.plan.Dropped = append(p.plan.Dropped, Dropped{Source: describeTensor(t), Reason: reason})
+		p.plan.Dropped = append(p.plan.Dropped, Dropped{Source: describeTensor(&t), Reason: reason})
 	}
 	for _, i := range p.src.Ignored() {
 		add(i.Tensor, i.Reason)
@@ -233,7 +233,7 @@ func (p *planner) drop(ctx context.Context, match arch.Match) error {
 				return err
 			}
 		}
-		add(t, d.Reason)
+		add(*t, d.Reason)
 	}
 	for _, t := range p.src.Unlisted() {
 		add(t, source.IndexName+" does not list it there")

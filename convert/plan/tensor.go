@@ -47,10 +47,10 @@ type Source struct {
 	// Format is the packing in a quantized checkpoint. DType and Shape describe the unpacked elements.
 	Format string `json:"format,omitempty"`
 
-	Tensor source.Tensor `json:"-"`
+	Tensor *source.Tensor `json:"-"` // the source's own
 }
 
-func describeTensor(t source.Tensor) Source {
+func describeTensor(t *source.Tensor) Source {
 	return Source{Name: t.Name, File: t.File, DType: t.DType, Shape: t.Shape, Format: t.Format(), Tensor: t}
 }
 
@@ -92,7 +92,7 @@ func (p *planner) planTensor(m arch.Matched, prefix string, c *chooser) (Tensor,
 }
 
 // planStored plans a tensor that is already a blob in the store. The blob is reused if its type is the wanted one.
-func (p *planner) planStored(t Tensor, from source.Tensor, spec arch.Spec, c *chooser) (Tensor, error) {
+func (p *planner) planStored(t Tensor, from *source.Tensor, spec arch.Spec, c *chooser) (Tensor, error) {
 	target, rule, err := c.choose(spec, t.Source)
 	if err != nil {
 		return t, err

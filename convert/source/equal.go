@@ -17,8 +17,8 @@ func (src *Source) CheckSame(ctx context.Context, name, other string) error {
 	if err != nil {
 		return err
 	}
-	expectBoth(a, b, compareSize)
-	same, err := equal(ctx, a, b)
+	expectBoth(*a, *b, compareSize)
+	same, err := equal(ctx, *a, *b)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,8 @@ func (src *Source) openGGUF(names []string) error {
 		return fmt.Errorf("%s: %w: a GGUF file's architecture names its metadata and tensors, so it cannot be read as %s; "+
 			"use the model's safetensors checkpoint", src.From, ErrSource, src.options.As)
 	}
-	c, err := checkpoint.Open(src.folder, names, checkpoint.Options{Exact: src.options.Exact, HeadersOnly: src.options.HeadersOnly})
+	o := checkpoint.Options{Exact: src.options.Exact, HeadersOnly: src.options.HeadersOnly}
+	c, err := checkpoint.Open(src.folder, names, o)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 // infos describes the tensors to a tensor table.
 func (src *Source) infos() []arch.TensorInfo {
-	var have []arch.TensorInfo
+	have := make([]arch.TensorInfo, 0, len(src.tensors))
 	for _, w := range src.tensors {
 		info := arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path}
 		if w.Coded != nil {

@@ -110,12 +110,12 @@ func (src *Source) File(name string) (File, bool) {
 	return File{}, false
 }
 
-// Lookup finds a tensor by name.
-func (src *Source) Lookup(name string) (Tensor, error) {
+// Lookup finds a tensor by name. The caller must not modify it.
+func (src *Source) Lookup(name string) (*Tensor, error) {
 	if w, ok := find(src.tensors, name); ok {
 		return w, nil
 	}
-	return Tensor{}, fmt.Errorf("%s: tensor %q: %w: not found", src.From, name, ErrSource)
+	return nil, fmt.Errorf("%s: tensor %q: %w: not found", src.From, name, ErrSource)
 }
 
 // Located prefixes an error that starts with a file name with the folder.

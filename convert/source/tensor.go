@@ -99,7 +99,9 @@ func (s stored) unchanged() error { return nil }
 
 func codedTensor(folder safetensors.Folder, s *packed.Weight) Tensor {
 	file := s.Parts[0].File
-	return Tensor{Name: s.Name, DType: s.DType, Shape: s.Shape, Coded: s, File: file.Name(), Path: file.Path(), folder: folder}
+	return Tensor{
+		Name: s.Name, DType: s.DType, Shape: s.Shape, Coded: s, File: file.Name(), Path: file.Path(), folder: folder,
+	}
 }
 
 // Parts returns the tensors of files or blobs that the tensor is read from.
@@ -173,12 +175,12 @@ func (t Tensor) Unchanged() error {
 	return nil
 }
 
-func find(list []Tensor, name string) (Tensor, bool) {
+func find(list []Tensor, name string) (*Tensor, bool) {
 	i, ok := slices.BinarySearchFunc(list, name, func(t Tensor, name string) int { return cmp.Compare(t.Name, name) })
 	if !ok {
-		return Tensor{}, false
+		return nil, false
 	}
-	return list[i], true
+	return &list[i], true
 }
 
 // ReadFull reads len(buf) bytes at an offset. A reader that ends before is an io.ErrUnexpectedEOF.

@@ -96,7 +96,7 @@ func newSourceHashes(t *plan.Tensor) sourceHashes {
 	}
 	var out sourceHashes
 	for _, s := range t.Sources {
-		if isBlob(s.Tensor) {
+		if isBlob(*s.Tensor) {
 			return nil
 		}
 		h := &sourceHash{end: plan.Tensor{Shape: s.Shape}.Params()}

@@ -21,7 +21,7 @@ func (w *writer) order() []*plan.Tensor {
 		return order
 	}
 	slices.SortStableFunc(order, func(a, b *plan.Tensor) int {
-		return source.ByPlace(a.Sources[0].Tensor, b.Sources[0].Tensor)
+		return source.ByPlace(*a.Sources[0].Tensor, *b.Sources[0].Tensor)
 	})
 	var read []source.Tensor
 	for _, t := range order {
@@ -29,7 +29,7 @@ func (w *writer) order() []*plan.Tensor {
 			continue
 		}
 		for _, s := range t.Sources {
-			read = append(read, s.Tensor)
+			read = append(read, *s.Tensor)
 		}
 	}
 	source.Expect(read, true)
@@ -47,7 +47,7 @@ func (w *writer) sources() []source.Tensor {
 	var out []source.Tensor
 	for _, t := range w.plan.Tensors {
 		for _, s := range t.Sources {
-			out = append(out, s.Tensor)
+			out = append(out, *s.Tensor)
 		}
 	}
 	return out

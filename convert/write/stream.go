@@ -89,7 +89,7 @@ func (w *writer) newCoder(t *plan.Tensor) (c coder, closeAll func(), err error) 
 	}
 	var list []source.Tensor
 	for _, s := range t.Sources {
-		list = append(list, s.Tensor)
+		list = append(list, *s.Tensor)
 	}
 	c.sources, closeAll, err = openAll(list...)
 	if t.Match.Transposed {
