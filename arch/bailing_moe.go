@@ -34,6 +34,17 @@ func ParseBailingMoe(config []byte) (*BailingMoe, error) {
 	m.Mixture.parseShared(o, m.Common, "num_shared_experts")
 	m.Mixture.Experts.NormTopK = o.boolean("norm_topk_prob", true)
 	o.mustBe(false, "norm_head", "norm_softmax", "multi_gate", "use_sliding_window")
+	// Ling 2 has these keys, and a type of its own.
+	o.mustBe(false, "use_qk_norm", "moe_router_enable_expert_bias")
+	if f := o.str("score_function", "softmax"); f != "softmax" {
+		o.fail("score_function", `be "softmax"`)
+	}
+	if o.above("routed_scaling_factor", 1, 0) != 1 {
+		o.fail("routed_scaling_factor", "be 1")
+	}
+	if o.integer("n_group", 1, 0, maxWidth) > 1 {
+		o.fail("n_group", "be 1")
+	}
 	return parsed(m, o)
 }
 
