@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/filekind"
 )
 
 // indexName is the file that maps tensors to shards. https://huggingface.co/docs/transformers/big_models
@@ -32,6 +34,9 @@ func readIndex(folder Folder) (map[string]string, error) {
 	}
 	if len(text) > maxIndexSize {
 		return nil, fmt.Errorf("%s: %w: more than %d bytes", path, ErrIndex, maxIndexSize)
+	}
+	if wrong := filekind.Of(text, int64(len(text))).Wrong(filekind.JSON); wrong != "" {
+		return nil, fmt.Errorf("%s: %w: %s", path, ErrIndex, wrong)
 	}
 	weights, err := parseIndex(text)
 	if err != nil {
@@ -95,7 +100,7 @@ func parseWeightMap(r *jsonReader, weights map[string]string) error {
 // isShardName reports whether a name from an index can safely be joined to the folder's path: it cannot leave the
 // folder, or name a device or a stream, on any operating system.
 func isShardName(name string) bool {
-	return len(name) > len(extension) && strings.HasSuffix(name, extension) &&
+	return len(name) > len(extension) && hasExtension(name) &&
 		!strings.ContainsAny(name, `/\:`) &&
 		!strings.ContainsFunc(name, func(c rune) bool { return c < 0x20 || c == 0x7f })
 }
