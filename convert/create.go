@@ -303,7 +303,7 @@ func prepareWith(
 }
 
 func (p *prepared) open(ctx context.Context, req *request, o opener, version string) (err error) {
-	from, notes, err := o.model(req.from)
+	from, notes, err := o.model(ctx, req.from)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -72,12 +73,12 @@ func notAnAdapter(path string) error {
 
 // model returns the FROM line that names the model. Further ones may name projectors, which are left out, with a note
 // each, as they are of a folder and of a pulled model.
-func (o opener) model(lines []modelfile.Command) (from modelfile.Command, notes []string, err error) {
+func (o opener) model(ctx context.Context, lines []modelfile.Command) (from modelfile.Command, notes []string, err error) {
 	var models []modelfile.Command
 	for _, c := range lines {
 		is := false
 		if len(lines) > 1 {
-			if is, err = o.isProjector(c); err != nil {
+			if is, err = o.isProjector(ctx, c); err != nil {
 				return from, nil, o.located(c, err)
 			}
 		}
@@ -97,11 +98,20 @@ func (o opener) model(lines []modelfile.Command) (from modelfile.Command, notes 
 	return models[0], notes, nil
 }
 
-// isProjector reports whether a FROM line names a local file with a projector. A file in the place of which a download
-// left something else is an error.
-func (o opener) isProjector(c modelfile.Command) (bool, error) {
-	if o.storeOnly || o.isRemote(c) {
+// isProjector reports whether a FROM line names a file with a projector. A file in the place of which a download left
+// something else is an error.
+func (o opener) isProjector(ctx context.Context, c modelfile.Command) (bool, error) {
+	switch {
+	case o.storeOnly:
 		return false, nil
+	case o.isRemote(c):
+		folder, err := o.remote.Open(ctx, c.Value)
+		if err != nil {
+			return false, pathError{err}
+		}
+		defer closeFolder(folder)
+		role, err := source.WantedRole(folder)
+		return role == source.Projector, err
 	}
 	path, err := modelfile.Resolve(o.dir, c.Value)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/filekind"
 )
 
 // openIndexed opens the shards in the index and looks up each tensor in its shard. Files are the truth, and the index
@@ -16,7 +18,9 @@ func (c *Checkpoint) openIndexed(folder Folder, entries []fs.DirEntry, weights m
 	names := slices.Compact(slices.Sorted(maps.Values(weights)))
 	there := map[string]bool{}
 	for _, e := range entries {
-		there[e.Name()] = true
+		// An index that was copied from a checkpoint of pickles names them.
+		there[e.Name()] = hasExtension(e.Name()) || slices.Contains(names, e.Name()) &&
+			kindIn(folder, e.Name()) == filekind.Safetensors
 	}
 	for _, name := range WeightFiles(folder, entries) {
 		if !slices.Contains(names, name) {
@@ -24,8 +28,7 @@ func (c *Checkpoint) openIndexed(folder Folder, entries []fs.DirEntry, weights m
 		}
 	}
 	if i := slices.IndexFunc(names, func(name string) bool { return !there[name] }); i >= 0 {
-		err := fmt.Errorf("%s: %w: %s lists this file, but it does not exist; download it again",
-			folder.Path(names[i]), ErrIncomplete, indexName)
+		err := missing(folder, names[i])
 		some := slices.ContainsFunc(names, func(name string) bool { return there[name] })
 		return c.openOther(folder, entries, weights, some, err)
 	}
@@ -37,6 +40,15 @@ func (c *Checkpoint) openIndexed(folder Folder, entries []fs.DirEntry, weights m
 		shards[name] = c.files[i]
 	}
 	return c.take(folder, weights, shards)
+}
+
+// missing returns the error of a listed file that does not exist, or that is of another kind.
+func missing(folder Folder, name string) error {
+	problem := "it does not exist; download it again"
+	if found, err := KindOf(folder, name); err == nil {
+		problem = fmt.Sprintf("it is %v; use the model's safetensors checkpoint", found)
+	}
+	return fmt.Errorf("%s: %w: %s lists this file, but %s", folder.Path(name), ErrIncomplete, indexName, problem)
 }
 
 // take takes the tensors that the index lists from the open files, wherever they are.

@@ -49,6 +49,12 @@ func TestStaleIndex(t *testing.T) {
 			files{shard(1, 1): one("a"), "model-extra.safetensors": one("b"),
 				indexName: index(t, "a", shard(1, 1), "b", shard(1, 1))}},
 
+		{"index of pickles", "a@model.safetensors", "lists files that do not exist",
+			files{"model.safetensors": one("a"), "pytorch_model.bin": []byte("\x80\x02}"),
+				indexName: index(t, "a", "pytorch_model.bin")}},
+		{"pickles", "/pytorch_model.bin: source model is incomplete: model.safetensors.index.json lists this file, but it is " +
+			"a PyTorch pickle; use the model's safetensors checkpoint", "",
+			files{"pytorch_model.bin": []byte("\x80\x02}"), indexName: index(t, "a", "pytorch_model.bin")}},
 		{"missing shard", "/" + shard(3, 5) + ": source model is incomplete: " + indexName + " lists this file", "",
 			files{shard(1, 5): one("a"), shard(5, 5): one("c"), indexName: old}},
 		{"missing shard, incomplete file beside", "/" + shard(3, 5) + ": source model is incomplete", "",

@@ -57,6 +57,21 @@ func Wanted(folder safetensors.Folder) string {
 	return ""
 }
 
+// WantedRole returns what the GGUF file is that the user named of a folder, as [RoleOf]; "" if that is no file's name.
+func WantedRole(folder safetensors.Folder) (checkpoint.Role, error) {
+	c, ok := folder.(Chooser)
+	if !ok {
+		return "", nil
+	}
+	wanted, names := c.Choice()
+	for _, name := range names {
+		if wanted != "" && (name == wanted || name == wanted+checkpoint.Extension) {
+			return checkpoint.RoleOf(folder, name)
+		}
+	}
+	return "", nil
+}
+
 // WeightBytes returns the size of the files that [OpenFolder] reads weights from, before any is read.
 func WeightBytes(folder safetensors.Folder) (total int64, err error) {
 	entries, err := folder.ReadDir(".")

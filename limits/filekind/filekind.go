@@ -20,6 +20,7 @@ const (
 	Zeros            // space that a download reserved and has not filled
 	Pointer          // of Git LFS: a clone without Git LFS has them in the place of large files
 	Page             // HTML or XML, which servers send with an error
+	Message          // a line of text, which servers send with an error
 	GGUF             // of llama.cpp
 	GGML             // llama.cpp's formats before GGUF
 	Safetensors      //
@@ -35,8 +36,8 @@ const (
 
 var names = map[Kind]string{
 	Unknown: "a file of an unknown format", Empty: "empty", Zeros: "an unfinished download: it begins with zeros",
-	Pointer: "a Git LFS pointer", Page: "an HTML page, as servers send with an error", GGUF: "a GGUF file",
-	GGML: "a file of llama.cpp from before GGUF", Safetensors: "a safetensors file", Pickle: "a PyTorch pickle",
+	Pointer: "a Git LFS pointer", Page: "an HTML page, as servers send with an error",
+	Message: "a server's message of an error", GGUF: "a GGUF file", GGML: "a file of llama.cpp from before GGUF", Safetensors: "a safetensors file", Pickle: "a PyTorch pickle",
 	Zip: "a zip archive", Archive: "a compressed file or an archive", HDF5: "an HDF5 file of Keras or TensorFlow",
 	NumPy: "an array of NumPy", JSON: "JSON text", Piece: "a model of SentencePiece", Ranks: "a vocabulary of tiktoken",
 }
@@ -62,7 +63,9 @@ func (f Found) String() string {
 }
 
 // Stray reports whether no reader of any format wants the file: it is in the place of another one.
-func (f Found) Stray() bool { return slices.Contains([]Kind{Empty, Zeros, Pointer, Page}, f.Kind) }
+func (f Found) Stray() bool {
+	return slices.Contains([]Kind{Empty, Zeros, Pointer, Page, Message}, f.Kind)
+}
 
 // Wrong says that the file is not what was wanted, and the remedy: "it is a GGUF file, want JSON". It is "" for a kind
 // that is one of the wanted, and for one that is unknown.
@@ -109,10 +112,12 @@ func Of(head []byte, size int64) Found {
 		found.Kind = Safetensors
 	case len(head) >= 16 && len(bytes.Trim(head, "\x00")) == 0:
 		found.Kind = Zeros
-	case begins(head, pointers...):
-		found = Found{Pointer, pointerSize(head)}
-	case begins(text, pages...):
+	case begins(text, pointers...):
+		found = Found{Pointer, pointerSize(text)}
+	case begins(withoutComments(text), pages...):
 		found.Kind = Page
+	case size <= maxMessage && begins(text, messages...):
+		found.Kind = Message
 	case isJSON(text):
 		found.Kind = JSON
 	case isPiece(head):
@@ -143,7 +148,30 @@ func begins(head []byte, with ...string) bool {
 // https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 var pointers = []string{"version https://git-lfs.github.com/", "version https://hawser.github.com/"}
 
-var pages = []string{"<!doctype html", "<html", "<head>", "<?xml"}
+// pages begin pages, in lower case, after comments.
+var pages = []string{"<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<?xml"}
+
+// messages begin what hubs send in the place of a file that they do not have, or do not give to everybody.
+var messages = []string{
+	"entry not found", "repository not found", "revision not found", "404: not found", "not found", "access to model",
+	"invalid username or password", "invalid credentials", "unauthorized", "forbidden", "internal server error",
+	"accessing this repository requires", "too many requests",
+}
+
+// maxMessage bounds a message in bytes: a longer text is a file of its own.
+const maxMessage = 400
+
+// withoutComments removes the comments that a text begins with.
+func withoutComments(text []byte) []byte {
+	for begins(text, "<!--") {
+		_, rest, closed := bytes.Cut(text, []byte("-->"))
+		if !closed {
+			return text
+		}
+		text = bytes.TrimLeft(rest, " \t\r\n")
+	}
+	return text
+}
 
 // formats are those that a constant begins.
 var formats = []struct {

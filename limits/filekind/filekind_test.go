@@ -44,6 +44,12 @@ func TestOf(t *testing.T) {
 		{"page in lower case, after blanks", "\n  <!doctype HTML>\n", Page},
 		{"page with a byte order mark", "\xef\xbb\xbf<html lang=en>", Page},
 		{"page of a storage service", `<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>`, Page},
+		{"page that a browser saved", "<!-- saved from url=(0014)about:internet -->\n<!-- x --><HTML>", Page},
+		{"comment", "<!-- only", Unknown},
+		{"pointer with a byte order mark", "\xef\xbb\xbf" + pointer, Pointer},
+		{"message of a hub", "Entry not found", Message},
+		{"message of a mirror", "404: Not Found\n", Message},
+		{"text that begins like a message", "Not found? " + strings.Repeat("Look again. ", 100), Unknown},
 		{"template that begins with a tag", "<s>{% for m in messages %}", Unknown},
 		{"GGUF", "GGUF\x03\x00\x00\x00", GGUF},
 		{"GGUF, four bytes", "GGUF", GGUF},
@@ -83,7 +89,7 @@ func TestOf(t *testing.T) {
 		{"empty lines", strings.Repeat("\n", 100) + "a", Unknown},
 		{"tiktoken", "IQ== 0\nIg== 1\n", Ranks},
 		{"merges", "#version: 0.2\nh e\n", Unknown},
-		{"text", "Entry not found", Unknown},
+		{"text", "once upon a time", Unknown},
 	} {
 		if got := Of([]byte(c.content), int64(len(c.content))); got.Kind != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
