@@ -38,7 +38,7 @@ stay the same, and other tensors keep their values.`,
 			if err != nil {
 				return err
 			}
-			if kind != "" && !source.IsGGUF(args[1]) {
+			if kind != "" && !source.NamesGGUF(args[1]) {
 				return usagef("--type %s: it is for a GGUF file; end the name with .gguf, or use --dequantize", kind)
 			}
 			var o export.Options
@@ -47,7 +47,7 @@ stay the same, and other tensors keep their values.`,
 					return usagef("--dequantize %s: want bf16, f16 or f32", dequantize)
 				}
 			}
-			if dequantize != "" && source.IsGGUF(args[1]) {
+			if dequantize != "" && source.NamesGGUF(args[1]) {
 				return usagef("--dequantize is for folders; use --type with a GGUF file")
 			}
 			store, err := store.OpenExisting("")
@@ -61,7 +61,7 @@ stay the same, and other tensors keep their values.`,
 			bar := a.createProgress(asJSON)
 			o.Progress = bar.set
 			var out export.Result
-			if source.IsGGUF(args[1]) {
+			if source.NamesGGUF(args[1]) {
 				out, err = export.GGUF(c.Context(), store, entry, args[1], export.GGUFOptions{Type: kind, Progress: bar.set})
 			} else {
 				out, err = export.Folder(c.Context(), store, entry, args[1], o)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/ingotml/ingot/convert/tokens"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/ingotml/ingot/tokenizer/compiled"
@@ -205,6 +206,9 @@ func readFile(path string) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, maxTokenizer+1))
 	if err == nil && len(b) > maxTokenizer {
 		err = fmt.Errorf("%s is larger than %d bytes", path, maxTokenizer)
+	}
+	if found := filekind.Of(b, int64(len(b))); err == nil && found.Stray() && found.Kind != filekind.Empty {
+		err = fmt.Errorf("%s: %s", path, found.Wrong())
 	}
 	return b, err
 }

@@ -302,7 +302,12 @@ func prepareWith(
 }
 
 func (p *prepared) open(ctx context.Context, req *request, o opener, version string) (err error) {
-	if p.src, err = o.open(ctx, req.from); err != nil {
+	from, notes, err := o.model(ctx, req.from)
+	if err != nil {
+		return err
+	}
+	req.warnings = append(req.warnings, notes...)
+	if p.src, err = o.open(ctx, from); err != nil {
 		return err
 	}
 	if err := p.src.Record().CheckRequires(p.src.From, version); err != nil {

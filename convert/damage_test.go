@@ -62,10 +62,6 @@ func TestDamage(t *testing.T) {
 		},
 		{"no weights", 0, func(_ *testing.T, c *checkpoint) { c.tensors = nil }, nil, safetensors.ErrNoWeights, nil},
 		{
-			"tensor missing from the index", 2, func(t *testing.T, c *checkpoint) { c.unlist(t, norm) }, nil, arch.ErrTable,
-			[]string{source.IndexName + ": tensor " + norm, "not in the index"},
-		},
-		{
 			"tensor missing from its shard", 2, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil,
 			safetensors.ErrIncomplete, []string{".safetensors: tensor", norm},
 		},
@@ -113,8 +109,8 @@ func TestDamage(t *testing.T) {
 			[]string{source.ConfigName + ": line 2: "},
 		},
 		{
-			"empty config.json", 0, func(_ *testing.T, c *checkpoint) { c.files[source.ConfigName] = "" }, nil, arch.ErrConfig,
-			[]string{source.ConfigName},
+			"empty config.json", 0, func(_ *testing.T, c *checkpoint) { c.files[source.ConfigName] = "" }, nil, source.ErrSource,
+			[]string{source.ConfigName, "it is empty; download it again"},
 		},
 		{
 			"bad value in config.json", 0, config(`"num_key_value_heads": 2`, `"num_key_value_heads": 3`), nil, arch.ErrConfig,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/gguf"
 	ggufcheckpoint "github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
 	"github.com/ingotml/ingot/convert/provenance"
@@ -70,5 +71,26 @@ func TestHubGGUF(t *testing.T) {
 		if !errors.Is(err, is) || !strings.Contains(err.Error(), "Q6_K/m-Q6_K.gguf, m-BF16.gguf, m-Q4_1.gguf") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A projector of a repository beside a model is left out.
+func TestHubProjector(t *testing.T) {
+	h := newHub(t)
+	projector := gguftest.Llama(ggml.F16)
+	projector.Set("general.architecture", gguf.Text("clip"))
+	h.Add("tiny/model", map[string]hubtest.Content{
+		"m-F16.gguf": hubtest.Bytes(gguftest.Llama(ggml.F16).Bytes(t)), "mmproj-F16.gguf": hubtest.Bytes(projector.Bytes(t)),
+	})
+	opts := Options{Remote: hubClient(h, hub.Options{})}
+	both := parsed(t, "FROM hf.co/tiny/model:F16\nFROM hf.co/tiny/model:mmproj-F16.gguf")
+	r := mustCreate(t, openStore(t), "x", both, opts)
+	if notes := strings.Join(r.Warnings, "\n"); !strings.Contains(notes, "Modelfile:2:1: it is a projector for pictures") {
+		t.Error(notes)
+	}
+	_, err := Create(t.Context(), openStore(t), modelName(t, "x"),
+		parsed(t, "FROM hf.co/tiny/model:F16\nFROM hf.co/tiny/model:m-F16.gguf"), opts)
+	if err == nil || !strings.Contains(err.Error(), "a second FROM is not supported") {
+		t.Error(err)
 	}
 }

@@ -67,12 +67,27 @@ func TestAdapterRefused(t *testing.T) {
 	t.Run("pickle", func(t *testing.T) {
 		dir := t.TempDir()
 		copyAdapter(t, dir, func(map[string]any) {})
-		if err := os.Rename(filepath.Join(dir, "adapter_model.safetensors"),
-			filepath.Join(dir, "adapter_model.bin")); err != nil {
+		if err := os.Remove(filepath.Join(dir, "adapter_model.safetensors")); err != nil {
 			t.Fatal(err)
 		}
-		checkRefused(t, llamaF32, dir, "PyTorch pickle")
+		writeFile(t, filepath.Join(dir, "adapter_model.bin"), []byte("\x80\x02}q\x00"))
+		checkRefused(t, llamaF32, dir, "adapter_model.bin is a PyTorch pickle")
 	})
+	for name, c := range map[string]struct{ content, want string }{
+		"adapter_model.bin":         {pointerTo, "adapter_model.bin: cannot import: it is a Git LFS pointer"},
+		"adapter_model.safetensors": {pointerTo, "adapter_model.safetensors: invalid header: it is a Git LFS pointer"},
+		"adapter_config.json":       {pointerTo, "adapter_config.json: cannot import: it is a Git LFS pointer"},
+	} {
+		t.Run("pointer as "+name, func(t *testing.T) {
+			dir := t.TempDir()
+			copyAdapter(t, dir, func(map[string]any) {})
+			if err := os.Remove(filepath.Join(dir, "adapter_model.safetensors")); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(dir, name), []byte(c.content))
+			checkRefused(t, llamaF32, dir, c.want)
+		})
+	}
 	t.Run("cut off", func(t *testing.T) {
 		dir := t.TempDir()
 		copyAdapter(t, dir, func(map[string]any) {})

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -48,14 +48,18 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 	if err != nil {
 		return nil, o.located(c, err)
 	}
-	info, err := os.Stat(path)
+	info, err := safetensors.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return source.Open(path, o.options)
-	case err == nil && source.IsGGUF(path):
-		return source.OpenFile(safetensors.Dir(filepath.Dir(path)), filepath.Base(path), o.options)
 	case err == nil:
-		return nil, o.located(c, o.notAFolder(c, path))
+		found, err := kindOf(path)
+		if err != nil || found.Kind != filekind.GGUF {
+			return nil, o.located(c, notAModel(path, found, err))
+		}
+		return source.OpenFile(safetensors.Dir(filepath.Dir(path)), filepath.Base(path), o.options)
+	case errors.Is(err, safetensors.ErrIncomplete):
+		return nil, o.located(c, pathError{err})
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, o.located(c, err)
 	case strings.HasPrefix(c.Value, ".") || strings.HasPrefix(c.Value, "~") || filepath.IsAbs(c.Value):
@@ -117,22 +121,10 @@ func (o opener) located(c modelfile.Command, err error) error {
 	if c.Line > 0 {
 		return o.file.Errorf(c, "%v", err)
 	}
-	if errors.Is(err, errPath) {
+	if errors.As(err, new(pathError)) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", c.Value, err)
-}
-
-// errPath marks an error that already names the path.
-var errPath = errors.New("not a folder")
-
-func (o opener) notAFolder(c modelfile.Command, path string) error {
-	switch ext := strings.ToLower(filepath.Ext(path)); {
-	case ext == ".bin" || ext == ".pt" || ext == ".pth" || ext == ".ckpt":
-		return fmt.Errorf("%s: %w, and a PyTorch pickle runs code when it is read; "+
-			"name a folder with config.json and *.safetensors", path, errPath)
-	}
-	return fmt.Errorf("%s: %w; name one with config.json and *.safetensors, or a GGUF file", path, errPath)
 }
 
 // mergeAdapters opens the adapters of the ADAPTER lines and merges them into the base model's tensors, in order.
@@ -177,13 +169,14 @@ func (o opener) adapterFolder(ctx context.Context, c modelfile.Command) (safeten
 	if err != nil {
 		return nil, o.located(c, err)
 	}
-	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	info, err := safetensors.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, o.located(c, errors.New("there is no such folder"))
-	} else if err != nil {
+	case err != nil:
 		return nil, o.located(c, err)
-	} else if !info.IsDir() {
-		return nil, o.located(c, fmt.Errorf("%s is not a folder; name the one with %s and %s",
-			path, adapter.ConfigName, adapter.WeightsName))
+	case !info.IsDir():
+		return nil, o.located(c, notAnAdapter(path))
 	}
 	return safetensors.Dir(path), nil
 }

@@ -14,7 +14,7 @@ import (
 
 // request is the parsed content of a Modelfile.
 type request struct {
-	from     modelfile.Command
+	from     []modelfile.Command // all but one name projectors
 	draft    *modelfile.Command
 	adapters []modelfile.Command
 	plan     plan.Options
@@ -22,9 +22,9 @@ type request struct {
 }
 
 // single are the commands that a Modelfile may contain only once. A repeated one is an error, because the author would
-// expect both lines to have an effect.
+// expect both lines to have an effect. FROM may name a projector too; see opener.model.
 var single = []string{
-	modelfile.From, modelfile.Draft, modelfile.Template, modelfile.System,
+	modelfile.Draft, modelfile.Template, modelfile.System,
 	modelfile.Parser, modelfile.Renderer, modelfile.Requires,
 }
 
@@ -39,7 +39,7 @@ func parseRequest(ctx context.Context, file *modelfile.File, version string) (re
 		once[c.Name] = true
 		switch c.Name {
 		case modelfile.From:
-			req.from = c
+			req.from = append(req.from, c)
 		case modelfile.Draft:
 			req.draft = &c
 		case modelfile.Parser:

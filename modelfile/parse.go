@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits/filekind"
 )
 
 // MaxSize bounds a Modelfile in bytes. Only license texts make one large.
@@ -15,6 +17,10 @@ const MaxSize = 64 << 20
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) > MaxSize {
 		return nil, &Error{File: name, Msg: fmt.Sprintf("not a Modelfile: larger than %d MiB", MaxSize>>20)}
+	}
+	found := filekind.Of(data, int64(len(data)))
+	if wrong := found.Wrong(filekind.Empty, filekind.Ranks); wrong != "" {
+		return nil, &Error{File: name, Msg: "not a Modelfile: " + wrong}
 	}
 	text, err := decode(name, data)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +28,9 @@ type Checkpoint struct {
 	files     []*File
 	tensors   []Source
 	unindexed []Source
+	unlisted  []string // files
+	stale     error
+	notes     []string
 }
 
 // OpenCheckpoint opens the weights in a local folder; see [OpenFolder].
@@ -43,10 +45,11 @@ func OpenCheckpoint(dir string) (*Checkpoint, error) {
 
 // OpenFolder opens the weights in a folder. It reads all headers but no data.
 //
-// If model.safetensors.index.json exists, its weight_map lists the model's tensors and the file of each. Otherwise the
-// model consists of all files model*.safetensors: a single file, or a complete set of shards -00001-of-0000N. If there
-// are none, it may be one file or one set of shards with another name, except consolidated*.safetensors (which use
-// Mistral's own tensor names) and adapters.
+// If model.safetensors.index.json exists, its weight_map lists the model's tensors and the file of each. An index that
+// is not true of the files gives way to them, with a note; a listed tensor that no file has is an error. Without an
+// index, the model consists of all files model*.safetensors: a single file, or a complete set of shards
+// -00001-of-0000N. If there are none, it may be one file or one set of shards with another name, except
+// consolidated*.safetensors (which use Mistral's own tensor names) and adapters.
 func OpenFolder(folder Folder) (*Checkpoint, error) {
 	c := new(Checkpoint)
 	if err := c.open(folder); err != nil {
@@ -67,9 +70,9 @@ func (c *Checkpoint) open(folder Folder) error {
 		if err != nil {
 			return err
 		}
-		return c.openIndexed(folder, weights)
+		return c.openIndexed(folder, entries, weights)
 	}
-	names, err := discover(entries)
+	names, err := discover(folder, entries)
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder.Path("."), err)
 	}
@@ -96,67 +99,7 @@ func (c *Checkpoint) openFiles(folder Folder, names []string) error {
 			c.files = append(c.files, f)
 		}
 	}
-	for i, err := range errs {
-		if err != nil {
-			return &fileError{names[i], err}
-		}
-	}
-	return nil
-}
-
-// fileError is an error about one of several files.
-type fileError struct {
-	name string
-	err  error
-}
-
-func (e *fileError) Error() string { return e.err.Error() }
-func (e *fileError) Unwrap() error { return e.err }
-
-// openIndexed opens the shards in the index and looks up each tensor in its shard.
-func (c *Checkpoint) openIndexed(folder Folder, weights map[string]string) error {
-	names := slices.Compact(slices.Sorted(maps.Values(weights)))
-	err := c.openFiles(folder, names)
-	var at *fileError
-	if errors.Is(err, fs.ErrNotExist) && errors.As(err, &at) {
-		return fmt.Errorf("%s: %w: %s lists this file, but it does not exist; download it again",
-			folder.Path(at.name), ErrIncomplete, indexName)
-	}
-	if err != nil {
-		return err
-	}
-	shards := make(map[string]*File)
-	for i, name := range names {
-		shards[name] = c.files[i]
-	}
-	for _, name := range slices.Sorted(maps.Keys(weights)) {
-		f := shards[weights[name]]
-		t, ok := f.Lookup(name)
-		if !ok {
-			return fmt.Errorf("%s: tensor %s: %w: %s says that the tensor is in this file, but %s",
-				f.Path(), quote(name), ErrIncomplete, indexName, c.location(name))
-		}
-		c.tensors = append(c.tensors, Source{t, f})
-	}
-	for _, f := range c.files {
-		for _, t := range f.Header().Tensors {
-			if shard, ok := weights[t.Name]; !ok || shards[shard] != f {
-				c.unindexed = append(c.unindexed, Source{t, f})
-			}
-		}
-	}
-	slices.SortStableFunc(c.unindexed, bySourceName)
-	return nil
-}
-
-// location describes, for a message, which file contains a tensor that its shard lacks.
-func (c *Checkpoint) location(name string) string {
-	for _, f := range c.files {
-		if _, ok := f.Lookup(name); ok {
-			return "it is in " + filepath.Base(f.Path())
-		}
-	}
-	return "no file contains it"
+	return cmp.Or(errs...)
 }
 
 // openAll opens the files and adds all of their tensors.

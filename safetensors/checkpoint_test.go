@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -95,6 +96,12 @@ func TestOpenCheckpoint(t *testing.T) {
 			"a@tuned.safetensors", ""},
 		{"shards of another name", files{"tuned-1-of-2.safetensors": one("a"), "tuned-2-of-2.safetensors": one("b")},
 			"a@tuned-1-of-2.safetensors b@tuned-2-of-2.safetensors", ""},
+		{"other names of the format", files{"weights.sft": one("a"), "notes": nil}, "a@weights.sft", ""},
+		{"upper case", files{"MODEL.SAFETENSORS": one("a")}, "a@MODEL.SAFETENSORS", ""},
+		{"shards of another extension", files{"model-1-of-2.sft": one("a"), "model-2-of-2.sft": one("b")},
+			"a@model-1-of-2.sft b@model-2-of-2.sft", ""},
+		{"no extension", files{"model": one("a")}, "a@model", ""},
+		{"GGUF with the name of weights", files{"model.safetensors": []byte("GGUF"), "real": one("a")}, "a@real", ""},
 		{"dot files", files{"model.safetensors": one("a"), "._model.safetensors": nil, ".model.safetensors": nil},
 			"a@model.safetensors", ""},
 	} {
@@ -130,6 +137,7 @@ func TestOpenCheckpointDamaged(t *testing.T) {
 	a, b := encode(t, u8("a", 100)), encode(t, u8("b", 100))
 	s1, s2, s3 := shardName(1, 2), shardName(2, 2), shardName(1, 3)
 	const monolith = "model.safetensors"
+	pickle := []byte("PK\x03\x04" + strings.Repeat("\x00", 22) + "\x10\x00\x00\x00archive/data.pkl")
 	for _, tt := range []struct {
 		name     string
 		files    files
@@ -150,10 +158,11 @@ func TestOpenCheckpointDamaged(t *testing.T) {
 			"DIR/" + s2 +
 				`: tensor "c": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, ` +
 				`but no file contains it`},
-		{"tensor in another shard", files{s1: a, s2: b, indexName: index(t, "a", s2, "b", s2, "x", s1)}, ErrIncomplete,
-			"DIR/" + s2 +
+		{"tensor in several other shards",
+			files{s1: a, s2: a, "x.safetensors": b, indexName: index(t, "a", "x.safetensors", "b", s1, "c", s2)}, ErrIncomplete,
+			"DIR/x.safetensors" +
 				`: tensor "a": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, ` +
-				`but it is in ` + s1},
+				`but several others contain it`},
 		{"broken index", files{monolith: a, indexName: []byte("{")}, ErrIndex,
 			"DIR/" + indexName + ": invalid index: JSON byte 1: want '\"', found the end"},
 		{"path in the index", files{monolith: a, indexName: index(t, "a", "../"+monolith)}, ErrIndex,
@@ -196,18 +205,29 @@ func TestOpenCheckpointDamaged(t *testing.T) {
 			"DIR: no safetensors weights: expected model.safetensors, or shards and model.safetensors.index.json"},
 		{"no weights", files{"config.json": nil, "model.txt": nil}, ErrNoWeights,
 			"DIR: no safetensors weights: expected model.safetensors"},
-		{"pickle", files{"pytorch_model.bin": nil, "a.bin": nil}, ErrNoWeights,
-			"DIR: no safetensors weights: found pytorch_model.bin: loading a PyTorch pickle executes code: " +
-				"convert it to safetensors first"},
-		{"pickle .pt", files{"x.pt": nil}, ErrNoWeights,
-			"DIR: no safetensors weights: found x.pt: loading a PyTorch pickle executes code"},
-		{"pickle .pth", files{"consolidated.00.pth": nil}, ErrNoWeights,
-			"DIR: no safetensors weights: found consolidated.00.pth: loading a PyTorch pickle executes code"},
+		{"pickle", files{"a.bin": nil, "pytorch_model.bin": pickle}, ErrNoWeights,
+			"DIR: no safetensors weights: found pytorch_model.bin: a PyTorch pickle runs code when it is read: use the " +
+				"model's safetensors checkpoint"},
+		{"old pickle of any name", files{"x": []byte("\x80\x02\x8a\nl\xfc\x9c")}, ErrNoWeights,
+			"DIR: no safetensors weights: found x: a PyTorch pickle runs code when it is read"},
+		{"pickle of Mistral", files{"consolidated.00.pth": pickle}, ErrNoWeights,
+			"DIR: no safetensors weights: found consolidated.00.pth: a PyTorch pickle runs code when it is read"},
+		{"pickle with the name of weights", files{"model.safetensors": pickle}, ErrHeader,
+			"DIR/model.safetensors: invalid header: it is a PyTorch pickle, want a safetensors file"},
+		{"Keras", files{"tf_model.h5": []byte("\x89HDF\r\n\x1a\n")}, ErrNoWeights,
+			"DIR: no safetensors weights: found tf_model.h5: it is an HDF5 file of Keras or TensorFlow, want a " +
+				"safetensors file"},
+		{"pointer", files{"pytorch_model.bin": []byte("version https://git-lfs.github.com/spec/v1\n")}, ErrNoWeights,
+			"DIR: no safetensors weights: found pytorch_model.bin: it is a Git LFS pointer, not the file itself: run git lfs " +
+				"pull"},
 		{"consolidated", files{"consolidated.safetensors": a}, ErrNoWeights,
 			"DIR: no safetensors weights: found consolidated.safetensors: only Mistral's own layout"},
 		{"adapter", files{"adapter_model.safetensors": a}, ErrNoWeights,
 			"DIR: no safetensors weights: found adapter_model.safetensors: an adapter is not a model"},
-		{"gguf", files{"x.gguf": nil}, ErrNoWeights, "DIR: no safetensors weights: found x.gguf: open the GGUF file itself"},
+		{"gguf with the name of weights", files{"model.safetensors": []byte("GGUF")}, ErrNoWeights,
+			"DIR: no safetensors weights: found model.safetensors: open the GGUF file itself"},
+		{"gguf", files{"x.bin": []byte("GGUF")}, ErrNoWeights,
+			"DIR: no safetensors weights: found x.bin: open the GGUF file itself"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := tt.files.write(t)
@@ -250,7 +270,11 @@ func TestOpenCheckpointDanglingLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = OpenCheckpoint(dir)
-	wantError(t, err, fs.ErrNotExist, "")
+	wantError(t, err, ErrIncomplete, filepath.Join(dir, indexName)+
+		`: source model is incomplete: it is a link to "blob", which does not exist: the download is incomplete`)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Error("an unfinished download is taken for a missing file")
+	}
 }
 
 // TestCheckpointClosed checks that Close closes every file, and that a later read returns an error that names the file.

@@ -131,8 +131,7 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for tensor, shard := range got {
-			if checkName(tensor) != nil || filepath.Base(shard) != shard || !filepath.IsLocal(shard) ||
-				!strings.HasSuffix(shard, ".safetensors") {
+			if checkName(tensor) != nil || filepath.Base(shard) != shard || !filepath.IsLocal(shard) {
 				t.Fatalf("tensor %q in shard %q", tensor, shard)
 			}
 		}

@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/filekind"
 )
 
 // MaxHeaderSize is the largest supported header in bytes, as in the reference library.
@@ -47,27 +47,40 @@ func ReadHeader(r io.ReaderAt, size int64) (*Header, error) {
 func readText(r io.ReaderAt, size int64) ([]byte, error) {
 	var length [8]byte
 	if size < int64(len(length)) {
-		return nil, fmt.Errorf("%w: %d bytes, but the header's length alone takes 8; download it again", ErrTruncated, size)
+		return nil, otherKind(r, size, fmt.Errorf("%w: %d bytes, but the header's length alone takes 8; download it again",
+			ErrTruncated, size))
 	}
 	if err := readFull(r, length[:], 0); err != nil {
 		return nil, err
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > MaxHeaderSize {
-		if isPointer(r, size) {
-			return nil, fmt.Errorf("%w: the file is a Git LFS pointer, not the weights: run git lfs pull", ErrHeader)
-		}
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d; is this a safetensors file?",
-			ErrHeaderTooLarge, n, MaxHeaderSize)
+		return nil, otherKind(r, size, fmt.Errorf("%w: %d bytes, the limit is %d; is this a safetensors file?",
+			ErrHeaderTooLarge, n, MaxHeaderSize))
 	}
 	if int64(n) > size-8 {
-		return nil, fmt.Errorf("%w: %d bytes, but the header ends at byte %d; download it again", ErrTruncated, size, n+8)
+		return nil, otherKind(r, size, fmt.Errorf("%w: %d bytes, but the header ends at byte %d; download it again",
+			ErrTruncated, size, n+8))
 	}
 	text := make([]byte, n)
 	if err := readFull(r, text, 8); err != nil {
 		return nil, err
 	}
+	// The format requires '{' first, although the reference implementation accepts white space before it. Writing would
+	// not preserve that.
+	if n == 0 || text[0] != '{' {
+		return nil, otherKind(r, size, fmt.Errorf("%w: JSON byte 0: want '{' as the first byte", ErrHeader))
+	}
 	return text, nil
+}
+
+// otherKind returns what the file is, if it is of another kind; else the given error. An empty file is a truncated one.
+func otherKind(r io.ReaderAt, size int64, err error) error {
+	found, errRead := filekind.Read(r, size)
+	if wrong := found.Wrong(filekind.Safetensors, filekind.Empty); errRead == nil && wrong != "" {
+		return fmt.Errorf("%w: %s", ErrHeader, wrong)
+	}
+	return err
 }
 
 // readFull fills p. It returns ErrTruncated if the file has shrunk since its size was determined.
@@ -82,24 +95,11 @@ func readFull(r io.ReaderAt, p []byte, offset int64) error {
 	return fmt.Errorf("read header: %w", err)
 }
 
-// isPointer recognizes a Git LFS pointer, which a clone without Git LFS contains in place of a large file.
-// https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
-func isPointer(r io.ReaderAt, size int64) bool {
-	prefix := []byte("version https://git-lfs.github.com/")
-	got := make([]byte, len(prefix))
-	return size >= int64(len(got)) && readFull(r, got, 0) == nil && bytes.Equal(got, prefix)
-}
-
 // parse sets Tensors, in the order of the header, and Metadata.
 func (h *Header) parse(text []byte) error {
 	r, err := newJSONReader(text, ErrHeader)
 	if err != nil {
 		return err
-	}
-	// The format requires '{' first, although the reference implementation accepts white space before it. Writing would
-	// not preserve that.
-	if len(text) == 0 || text[0] != '{' {
-		return r.failAt(0, "want '{' as the first byte")
 	}
 	seen := make(map[string]bool)
 	err = r.Object(func(key []byte) error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/filekind"
 )
 
 // indexName is the file that maps tensors to shards. https://huggingface.co/docs/transformers/big_models
@@ -32,6 +34,9 @@ func readIndex(folder Folder) (map[string]string, error) {
 	}
 	if len(text) > maxIndexSize {
 		return nil, fmt.Errorf("%s: %w: more than %d bytes", path, ErrIndex, maxIndexSize)
+	}
+	if wrong := filekind.Of(text, int64(len(text))).Wrong(filekind.JSON); wrong != "" {
+		return nil, fmt.Errorf("%s: %w: %s", path, ErrIndex, wrong)
 	}
 	weights, err := parseIndex(text)
 	if err != nil {
@@ -78,7 +83,7 @@ func parseWeightMap(r *jsonReader, weights map[string]string) error {
 		case seen:
 			err = fmt.Errorf("%w: %w: it occurs twice in the weight_map", ErrIndex, ErrDuplicate)
 		case !isShardName(shard):
-			err = fmt.Errorf("%w: shard %s is not a plain file name ending in %s", ErrIndex, quote(shard), extension)
+			err = fmt.Errorf("%w: shard %s is not a plain file name", ErrIndex, quote(shard))
 		default:
 			if err = checkName(tensor); err != nil {
 				err = fmt.Errorf("%w: %w", ErrIndex, err)
@@ -93,9 +98,8 @@ func parseWeightMap(r *jsonReader, weights map[string]string) error {
 }
 
 // isShardName reports whether a name from an index can safely be joined to the folder's path: it cannot leave the
-// folder, or name a device or a stream, on any operating system.
+// folder, or name a stream, on any operating system. Only names that the folder lists are opened.
 func isShardName(name string) bool {
-	return len(name) > len(extension) && strings.HasSuffix(name, extension) &&
-		!strings.ContainsAny(name, `/\:`) &&
+	return name != "" && name[0] != '.' && !strings.ContainsAny(name, `/\:`) &&
 		!strings.ContainsFunc(name, func(c rune) bool { return c < 0x20 || c == 0x7f })
 }

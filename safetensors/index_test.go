@@ -25,7 +25,7 @@ func TestParseIndex(t *testing.T) {
 
 func TestParseIndexDamaged(t *testing.T) {
 	shard := func(name string) string { return `{"weight_map":{"t":"` + name + `"}}` }
-	const notPlain = ` is not a plain file name ending in .safetensors`
+	const notPlain = ` is not a plain file name`
 	for _, tt := range []struct {
 		name, index, want string
 	}{
@@ -53,8 +53,7 @@ func TestParseIndexDamaged(t *testing.T) {
 		{"drive", shard(`c:m.safetensors`), `tensor "t": invalid index: shard "c:m.safetensors"` + notPlain},
 		{"zero byte", shard(`m\u0000.safetensors`), `tensor "t": invalid index: shard "m\x00.safetensors"` + notPlain},
 		{"line break", shard(`m\n.safetensors`), `tensor "t": invalid index: shard "m\n.safetensors"` + notPlain},
-		{"other extension", shard("m.bin"), `tensor "t": invalid index: shard "m.bin"` + notPlain},
-		{"only the extension", shard(".safetensors"), `tensor "t": invalid index: shard ".safetensors"` + notPlain},
+		{"dot file", shard(".safetensors"), `tensor "t": invalid index: shard ".safetensors"` + notPlain},
 		{"empty shard", shard(""), `tensor "t": invalid index: shard ""` + notPlain},
 		{"deep nesting", `{"metadata":` + strings.Repeat("[", 1<<20),
 			"invalid index: JSON byte 45: more than 32 levels of nesting"},

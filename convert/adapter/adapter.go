@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/packed"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -106,18 +107,53 @@ func (a *Adapter) open() error {
 	if len(a.Config) > maxConfig {
 		return fmt.Errorf("%s: %w: more than %d MiB", path, packed.ErrSource, maxConfig>>20)
 	}
+	if wrong := filekind.Of(a.Config, int64(len(a.Config))).Wrong(filekind.JSON); wrong != "" {
+		return fmt.Errorf("%s: %w: %s", path, packed.ErrSource, wrong)
+	}
 	c, err := parse(a.Config)
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", path, packed.ErrSource, err)
 	}
-	if a.file, err = safetensors.OpenIn(a.Folder, WeightsName); err != nil {
-		if _, pickle := a.Folder.Stat("adapter_model.bin"); errors.Is(err, fs.ErrNotExist) && pickle == nil {
-			return fmt.Errorf("%s: %w: adapter_model.bin is a PyTorch pickle, which runs code when it is read; "+
-				"save the adapter with safe_serialization=True", a.Folder.Path("."), packed.ErrSource)
-		}
+	if a.file, err = safetensors.OpenIn(a.Folder, WeightsName); errors.Is(err, fs.ErrNotExist) {
+		err = a.openOther(err)
+	}
+	if err != nil {
 		return err
 	}
 	return a.classify(c)
+}
+
+// openOther opens the adapter's only safetensors file under another name, or says what is there instead.
+func (a *Adapter) openOther(missing error) error {
+	entries, err := a.Folder.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() || !strings.HasPrefix(e.Name(), "adapter_model.") {
+			continue
+		}
+		found, err := safetensors.KindOf(a.Folder, e.Name())
+		switch {
+		case err != nil:
+			return err
+		case found.Kind == filekind.Pickle:
+			missing = fmt.Errorf("%s: %w: %s is a PyTorch pickle, which runs code when it is read; "+
+				"save the adapter with safe_serialization=True", a.Folder.Path("."), packed.ErrSource, e.Name())
+		case found.Kind == filekind.Safetensors:
+			names = append(names, e.Name())
+		default:
+			if wrong := found.Wrong(filekind.Safetensors); wrong != "" {
+				missing = fmt.Errorf("%s: %w: %s", a.Folder.Path(e.Name()), packed.ErrSource, wrong)
+			}
+		}
+	}
+	if len(names) != 1 {
+		return missing
+	}
+	a.file, err = safetensors.OpenIn(a.Folder, names[0])
+	return err
 }
 
 // classify assigns each tensor to a delta or to the whole tensors.

@@ -204,8 +204,8 @@ func TestHostile(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"empty", nil, "it ends inside its header: 0 bytes follow, want 4"},
-		{"other file", []byte("PK\x03\x04 and more"), `it begins with "PK\x03\x04", want "GGUF"`},
+		{"empty", nil, "it is empty; download it again"},
+		{"other file", []byte("PK\x03\x04 and more"), `it is a zip archive, want a GGUF file`},
 		{"version 1", version(1), "version 1 is not supported; convert it again with a current llama.cpp"},
 		{"version 4", version(4), "version 4 is not supported; this version of ingot reads 2 and 3"},
 		{"big-endian", version(3 << 24), "it is big-endian; convert it on a little-endian machine"},

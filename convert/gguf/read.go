@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/quantize/ggml"
 )
 
@@ -27,8 +28,10 @@ const (
 
 // Read reads the header of a file of the given size.
 func Read(r io.ReaderAt, size int64) (*Header, error) {
-	p := &parser{size: size, left: min(size, limits.GGUFHeader)}
-	p.in = bufio.NewReaderSize(io.NewSectionReader(r, 0, p.left), int(min(p.left, 1<<20)))
+	p, err := newParser(r, size)
+	if err != nil {
+		return nil, err
+	}
 	h, err := p.header()
 	if err == nil {
 		err = p.place(h)
@@ -37,6 +40,30 @@ func Read(r io.ReaderAt, size int64) (*Header, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// ReadMetadata reads the metadata of a file of the given size, and not its tensors.
+func ReadMetadata(r io.ReaderAt, size int64) (Metadata, error) {
+	p, err := newParser(r, size)
+	if err != nil {
+		return Metadata{}, err
+	}
+	_, _, m := p.start()
+	return m, p.err
+}
+
+// newParser returns a parser of a file that may be one by its first bytes.
+func newParser(r io.ReaderAt, size int64) (*parser, error) {
+	found, err := filekind.Read(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := found.Wrong(filekind.GGUF); wrong != "" {
+		return nil, fmt.Errorf("%w: %s", ErrFormat, wrong)
+	}
+	p := &parser{size: size, left: min(size, limits.GGUFHeader)}
+	p.in = bufio.NewReaderSize(io.NewSectionReader(r, 0, p.left), int(min(p.left, 1<<20)))
+	return p, nil
 }
 
 // parser reads a header. Its methods return zero values after the first error.
@@ -123,11 +150,21 @@ func (p *parser) string() string {
 }
 
 func (p *parser) header() (*Header, error) {
+	version, tensors, m := p.start()
+	h := &Header{Version: version, Metadata: m}
+	for i := int64(0); i < tensors && p.err == nil; i++ {
+		h.Tensors = append(h.Tensors, p.tensor())
+	}
+	return h, p.err
+}
+
+// start reads what a file has before the descriptions of its tensors, and returns their number.
+func (p *parser) start() (version int, tensors int64, m Metadata) {
 	if b := p.bytes(4); p.err == nil && string(b) != magic {
 		p.fail("it begins with %q, want %q", b, magic)
 	}
-	h := &Header{Version: int(p.uint32())}
-	switch v := uint32(h.Version); {
+	version = int(p.uint32())
+	switch v := uint32(version); {
 	case p.err != nil:
 	case v == 1:
 		p.fail("version 1 is not supported; convert it again with a current llama.cpp")
@@ -136,13 +173,8 @@ func (p *parser) header() (*Header, error) {
 	case v != 2 && v != 3:
 		p.fail("version %d is not supported; this version of ingot reads 2 and 3", v)
 	}
-	tensors := p.count("tensors", limits.GGUFTensors)
-	keys := p.count("metadata keys", limits.GGUFKeys)
-	h.Metadata = p.metadata(keys)
-	for i := int64(0); i < tensors && p.err == nil; i++ {
-		h.Tensors = append(h.Tensors, p.tensor())
-	}
-	return h, p.err
+	tensors = p.count("tensors", limits.GGUFTensors)
+	return version, tensors, p.metadata(p.count("metadata keys", limits.GGUFKeys))
 }
 
 func (p *parser) metadata(keys int64) Metadata {

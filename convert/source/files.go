@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/tokens"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/safetensors"
 	"golang.org/x/sync/errgroup"
@@ -70,6 +71,12 @@ func kindOf(name string) (manifest.Kind, bool) {
 		return manifest.KindFile, true
 	}
 	return "", false
+}
+
+// Includes reports whether a file of this name in a folder is read as a whole and becomes part of the image.
+func Includes(name string) bool {
+	_, ok := kindOf(name)
+	return ok
 }
 
 // readFiles reads the files of a folder that belong in the image. Files that programs read must be UTF-8, and JSON
@@ -153,14 +160,15 @@ func TokenizerFiles(files []File) tokens.Folder {
 // maxReading is the number of files that are read at a time: a remote file takes a round trip or more.
 const maxReading = 8
 
+// readBounded reads a small file, and checks by its first bytes that it is one.
 func readBounded(folder safetensors.Folder, name string) ([]byte, error) {
-	path := folder.Path(name)
+	at := folder.Path(name)
 	if info, err := folder.Stat(name); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w: not a regular file", path, ErrSource)
+		return nil, fmt.Errorf("%s: %w: not a regular file", at, ErrSource)
 	} else if info.Size() > settings.MaxFile {
-		return nil, fmt.Errorf("%s: %w: more than %d MiB", path, ErrSource, settings.MaxFile>>20)
+		return nil, fmt.Errorf("%s: %w: more than %d MiB", at, ErrSource, settings.MaxFile>>20)
 	}
 	f, err := folder.Open(name)
 	if err != nil {
@@ -172,9 +180,35 @@ func readBounded(folder safetensors.Folder, name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > settings.MaxFile {
-		return nil, fmt.Errorf("%s: %w: more than %d MiB", path, ErrSource, settings.MaxFile>>20)
+		return nil, fmt.Errorf("%s: %w: more than %d MiB", at, ErrSource, settings.MaxFile>>20)
+	}
+	if wrong := wrongKind(name, data); wrong != "" {
+		return nil, fmt.Errorf("%s: %w: %s", at, ErrSource, wrong)
 	}
 	return data, nil
+}
+
+// wrongKind says what is in the place of a file, if that is not it: what downloads and clones leave there, or a file of
+// another format. Documents may be pages, and empty.
+func wrongKind(name string, data []byte) string {
+	found := filekind.Of(data, int64(len(data)))
+	document := strings.EqualFold(name, "README.md")
+	if kind, _ := kindOf(name); kind == manifest.KindLicense {
+		document = true
+	}
+	switch {
+	case found.Kind == filekind.Pointer:
+		return found.Wrong()
+	case document:
+		return ""
+	case path.Ext(name) == ".json":
+		return found.Wrong(filekind.JSON)
+	case name == "tokenizer.model":
+		return found.Wrong(filekind.Piece, filekind.Ranks)
+	case found.Stray() && found.Kind != filekind.Empty:
+		return found.Wrong()
+	}
+	return ""
 }
 
 func checkText(name string, data []byte) error {
@@ -188,7 +222,7 @@ func checkText(name string, data []byte) error {
 		}
 		return fmt.Errorf("not UTF-8 at byte %d, line %d", at, 1+bytes.Count(data[:at], []byte("\n")))
 	}
-	if filepath.Ext(name) != ".json" || name == ConfigName { // config.json is parsed later, with better messages
+	if path.Ext(name) != ".json" || name == ConfigName { // config.json is parsed later, with better messages
 		return nil
 	}
 	var v json.RawMessage

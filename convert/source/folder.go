@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/packed"
@@ -52,9 +50,6 @@ func (src *Source) openFolder() error {
 		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(entries))
 	}
 	errModel := src.detect()
-	if errModel != nil && hasSafetensors(entries) {
-		return src.Located(src.nearest(errModel, config.Data))
-	}
 	src.checkpoint, err = safetensors.OpenFolder(src.folder)
 	if errors.Is(err, safetensors.ErrNoWeights) {
 		if found, err := src.ggufIn(entries); found {
@@ -63,16 +58,10 @@ func (src *Source) openFolder() error {
 	}
 	// An unknown architecture is the better news where there are no weights either.
 	if errModel != nil {
-		return src.Located(errModel)
-	}
-	if errors.Is(err, safetensors.ErrNoWeights) {
-		return src.explainNoWeights(err, entries)
+		return src.Located(src.nearest(errModel, config.Data))
 	}
 	if err != nil {
 		return err
-	}
-	for _, s := range src.checkpoint.Unindexed() {
-		src.unlisted = append(src.unlisted, fileTensor(src.folder, s))
 	}
 	return src.readTensors(config.Data)
 }
@@ -80,17 +69,14 @@ func (src *Source) openFolder() error {
 // nearest adds to the error of an unknown architecture which known one its tensors are like. Weights that cannot be
 // read, or in an unknown packing, add nothing.
 func (src *Source) nearest(err error, config []byte) error {
-	if !errors.Is(err, arch.ErrUnknownArchitecture) {
+	if !errors.Is(err, arch.ErrUnknownArchitecture) || src.checkpoint == nil {
 		return err
 	}
-	var errOpen error
-	if src.checkpoint, errOpen = safetensors.OpenFolder(src.folder); errOpen != nil {
+	found, errRead := packed.Read(packed.NewCheckpoint(src.folder, config, src.checkpoint.Tensors()))
+	if errRead != nil {
 		return err
 	}
-	if src.readTensors(config) != nil {
-		return err
-	}
-	have := src.infos()
+	have := infosOf(tensorsOf(src.folder, found))
 	for i := range have {
 		have[i].File = ""
 	}
@@ -100,20 +86,18 @@ func (src *Source) nearest(err error, config []byte) error {
 	return fmt.Errorf("%w; no known type has tensors like its", err)
 }
 
-func hasSafetensors(entries []fs.DirEntry) bool {
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) == ".safetensors" })
-}
-
 // readTensors lists the weights, those of a quantized checkpoint under the names that they have in a plain one. It
 // removes the quantization settings from config.json, because in an image each blob describes its own type.
 func (src *Source) readTensors(config []byte) error {
-	c := packed.NewCheckpoint(src.folder, config, src.checkpoint.Tensors())
-	c.HeadersOnly = src.options.HeadersOnly
-	found, err := packed.Read(c)
+	found, err := src.readIndexed(config)
 	if err != nil {
 		return err
 	}
+	for _, s := range src.checkpoint.Unindexed() {
+		src.unlisted = append(src.unlisted, fileTensor(src.folder, s))
+	}
 	src.addFound(found)
+	src.notes = append(src.notes, src.checkpoint.Notes()...)
 	for i := range src.Files {
 		if f := &src.Files[i]; f.Name == ConfigName {
 			f.Data = packed.Strip(f.Data)
@@ -121,19 +105,6 @@ func (src *Source) readTensors(config []byte) error {
 		}
 	}
 	return nil
-}
-
-// explainNoWeights improves the error for a folder without safetensors, depending on what it has instead.
-func (src *Source) explainNoWeights(err error, entries []fs.DirEntry) error {
-	for _, e := range entries {
-		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
-		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
-			return fmt.Errorf("%s: %w: a PyTorch pickle runs code when it is read; use the model's safetensors checkpoint, "+
-				"or convert it on a machine where you trust it, with save_pretrained(..., safe_serialization=True) "+
-				"of transformers: %w", src.folder.Path(e.Name()), ErrSource, err)
-		}
-	}
-	return err
 }
 
 // layoutHint guesses what a folder without config.json is.

@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/tokens"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -26,8 +28,19 @@ type Options struct {
 	HeadersOnly bool
 }
 
-// IsGGUF reports whether a path is that of a GGUF file, by its name.
-func IsGGUF(path string) bool { return checkpoint.IsFile(path) }
+// NamesGGUF reports whether a path is one that GGUF files have, for a file that is to be written.
+func NamesGGUF(path string) bool { return checkpoint.HasExtension(path) }
+
+// Roles of GGUF files that are no models.
+const (
+	Projector = checkpoint.Projector
+	LoRA      = checkpoint.LoRA
+)
+
+// RoleOf returns what a local GGUF file is, in words, if it is not a model; "" for a model.
+func RoleOf(path string) (checkpoint.Role, error) {
+	return checkpoint.RoleOf(safetensors.Dir(filepath.Dir(path)), filepath.Base(path))
+}
 
 // Chooser is a folder of which the user may have named a part, as in hf.co/ORG/REPO:Q4_K_M.
 type Chooser interface {
@@ -46,6 +59,21 @@ func Wanted(folder safetensors.Folder) string {
 	return ""
 }
 
+// WantedRole returns what the GGUF file is that the user named of a folder, as [RoleOf]; "" if that is no file's name.
+func WantedRole(folder safetensors.Folder) (checkpoint.Role, error) {
+	c, ok := folder.(Chooser)
+	if !ok {
+		return "", nil
+	}
+	wanted, names := c.Choice()
+	for _, name := range names {
+		if wanted != "" && (name == wanted || name == wanted+checkpoint.Extension) {
+			return checkpoint.RoleOf(folder, name)
+		}
+	}
+	return "", nil
+}
+
 // WeightBytes returns the size of the files that [OpenFolder] reads weights from, before any is read.
 func WeightBytes(folder safetensors.Folder) (total int64, err error) {
 	entries, err := folder.ReadDir(".")
@@ -54,13 +82,11 @@ func WeightBytes(folder safetensors.Folder) (total int64, err error) {
 	}
 	var files []string
 	wanted := Wanted(folder)
-	for _, e := range entries {
-		if wanted == "" && filepath.Ext(e.Name()) == ".safetensors" {
-			files = append(files, e.Name())
-		}
+	if wanted == "" {
+		files = safetensors.WeightFiles(folder, entries)
 	}
 	if files == nil {
-		if files, err = choose(folder, entries, wanted); err != nil {
+		if files, _, err = choose(folder, entries, wanted); err != nil {
 			return 0, err
 		}
 	}
@@ -87,7 +113,7 @@ func OpenFile(folder safetensors.Folder, name string, o Options) (*Source, error
 
 // openWanted opens what the user named of the folder.
 func (src *Source) openWanted(wanted string, entries []fs.DirEntry) error {
-	set, err := choose(src.folder, entries, wanted)
+	set, notes, err := choose(src.folder, entries, wanted)
 	if err != nil {
 		return err
 	}
@@ -95,43 +121,87 @@ func (src *Source) openWanted(wanted string, entries []fs.DirEntry) error {
 	if src.Files, err = readFiles(src.folder, entries); err != nil {
 		return err
 	}
+	src.notes = append(src.notes, notes...)
 	return src.openGGUF(set)
 }
 
 // ggufIn opens the only GGUF model of the folder, and reports whether there is one.
 func (src *Source) ggufIn(entries []fs.DirEntry) (bool, error) {
-	set, err := choose(src.folder, entries, "")
+	set, notes, err := choose(src.folder, entries, "")
 	if set == nil && err == nil {
 		return false, nil
 	}
 	if err == nil {
+		src.notes = append(src.notes, notes...)
 		err = src.openGGUF(set)
 	}
 	return true, err
 }
 
-// choose returns the files of a GGUF model of a folder.
-func choose(folder safetensors.Folder, entries []fs.DirEntry, wanted string) ([]string, error) {
+// choose returns the files of a GGUF model of a folder, and notes about GGUF files that are no models.
+func choose(folder safetensors.Folder, entries []fs.DirEntry, wanted string) (set, notes []string, err error) {
 	remedy := "name one of the files"
 	var names []string
+	_, local := folder.(safetensors.Dir)
 	if c, ok := folder.(Chooser); ok {
 		remedy = "add :TYPE or :FILE to the name, such as :Q4_K_M"
 		_, names = c.Choice()
+		names = checkpoint.Named(names)
 	} else {
-		for _, e := range entries {
-			if !e.IsDir() {
-				names = append(names, e.Name())
-			}
-		}
+		names = ggufFiles(folder, entries)
 	}
-	set, err := checkpoint.Choose(names, wanted)
+	sets, err := checkpoint.Sets(names)
+	if err == nil && local {
+		sets, notes = modelsOf(folder, sets)
+	}
+	if err == nil {
+		set, err = checkpoint.Choose(sets, wanted)
+	}
 	if errors.Is(err, safetensors.ErrAmbiguous) {
 		err = fmt.Errorf("%w; %s", err, remedy)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", folder.Path("."), ErrSource, err)
+		return nil, nil, fmt.Errorf("%s: %w: %w", folder.Path("."), ErrSource, err)
 	}
-	return set, nil
+	return set, notes, nil
+}
+
+// ggufFiles returns the names of a folder's GGUF files, or if there are none, of the files that are named so: they are
+// damaged, and their reader says how.
+func ggufFiles(folder safetensors.Folder, entries []fs.DirEntry) []string {
+	var names, found []string
+	for _, e := range entries {
+		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		names = append(names, e.Name())
+		if kind, err := safetensors.KindOf(folder, e.Name()); err == nil && kind.Kind == filekind.GGUF {
+			found = append(found, e.Name())
+		}
+	}
+	if found == nil {
+		return checkpoint.Named(names)
+	}
+	return found
+}
+
+// modelsOf returns the sets of files that are models, and notes about the others, if there are any beside a model.
+func modelsOf(folder safetensors.Folder, sets [][]string) (models [][]string, notes []string) {
+	if len(sets) < 2 {
+		return sets, nil
+	}
+	for _, set := range sets {
+		role, err := checkpoint.RoleOf(folder, set[0])
+		if err != nil || role == "" { // the reader says what is wrong with it
+			models = append(models, set)
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("%s is not imported: it is %s", set[0], role))
+	}
+	if models == nil {
+		return sets, nil
+	}
+	return models, notes
 }
 
 // openGGUF opens the files of a model. What they say replaces the folder's files, except for documents.
@@ -173,7 +243,7 @@ func (src *Source) Notes() []string {
 	if src.gguf == nil {
 		return src.notes
 	}
-	return src.gguf.Notes
+	return append(slices.Clone(src.notes), src.gguf.Notes...)
 }
 
 // HeadersOnly reports whether no data of tensors may be read.
@@ -184,21 +254,26 @@ func (src *Source) Assumed() []string { return src.assumed }
 
 // addFound adds what a checkpoint has.
 func (src *Source) addFound(found packed.Result) {
-	src.tensors = slices.Grow(src.tensors, len(found.Plain)+len(found.Weights))
-	for _, s := range found.Plain {
-		src.tensors = append(src.tensors, fileTensor(src.folder, s))
-	}
-	for i := range found.Weights {
-		src.tensors = append(src.tensors, codedTensor(src.folder, &found.Weights[i]))
-	}
-	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
+	src.tensors = append(src.tensors, tensorsOf(src.folder, found)...)
 	for _, i := range found.Ignored {
 		src.ignored = append(src.ignored, Ignored{fileTensor(src.folder, i.Source), i.Reason})
-	}
-	for _, i := range found.Ignored {
 		if i.Assumed {
 			src.doubtful = append(src.doubtful, i.Name)
 		}
 	}
-	src.recognized, src.notes, src.assumed = found.Recognized, found.Notes, found.Assumed
+	src.recognized, src.assumed = found.Recognized, found.Assumed
+	src.notes = append(src.notes, found.Notes...)
+}
+
+// tensorsOf returns the tensors of a checkpoint, sorted by name.
+func tensorsOf(folder safetensors.Folder, found packed.Result) []Tensor {
+	list := make([]Tensor, 0, len(found.Plain)+len(found.Weights))
+	for _, s := range found.Plain {
+		list = append(list, fileTensor(folder, s))
+	}
+	for i := range found.Weights {
+		list = append(list, codedTensor(folder, &found.Weights[i]))
+	}
+	slices.SortFunc(list, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
+	return list
 }

@@ -3,15 +3,18 @@ package source
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
 )
 
 // infos describes the tensors to a tensor table.
-func (src *Source) infos() []arch.TensorInfo {
-	have := make([]arch.TensorInfo, 0, len(src.tensors))
-	for _, w := range src.tensors {
+func (src *Source) infos() []arch.TensorInfo { return infosOf(src.tensors) }
+
+func infosOf(list []Tensor) []arch.TensorInfo {
+	have := make([]arch.TensorInfo, 0, len(list))
+	for _, w := range list {
 		info := arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path}
 		if w.Coded != nil {
 			info.Note = w.Coded.Format
@@ -63,10 +66,14 @@ func (src *Source) whereAbsent(p arch.Problem) arch.Problem {
 			p.File = files[0].Path()
 		}
 	}
+	if src.checkpoint != nil && len(src.checkpoint.Unlisted()) > 0 {
+		p.Detail += fmt.Sprintf("; %s does not list %s", IndexName, src.checkpoint.Unlisted()[0])
+	}
 	for _, w := range src.unlisted {
 		if w.Name == p.Tensor {
 			p.File = src.folder.Path(IndexName)
 			p.Detail = "it is in " + w.File + " but not in the index"
+			return p
 		}
 	}
 	return p

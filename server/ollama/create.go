@@ -200,7 +200,7 @@ func (s *api) build(ctx context.Context, q buildInput, report reporter) error {
 		if err := checkFolder(dir); err != nil {
 			return err
 		}
-		q.from, q.opts.StoreOnly = filepath.Join(dir, ggufOf(q.files)), false
+		q.from, q.opts.StoreOnly = dir, false
 	}
 	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: q.from}}, q.commands...)}
 	if err := s.convert(ctx, q.name, file, q.opts, dir, report); err != nil {

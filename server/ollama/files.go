@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/server/wire"
 	"github.com/opencontainers/go-digest"
 )
@@ -39,25 +41,7 @@ func (q createRequest) files() (map[string]digest.Digest, error) {
 		}
 		out[name] = d
 	}
-	if name := ggufOf(out); name != "" {
-		for other := range out {
-			if strings.HasSuffix(other, weightsExt) {
-				return nil, wire.BadRequest("files %q and %q both have weights: send one of them", wire.Clip(name),
-					wire.Clip(other))
-			}
-		}
-	}
 	return out, nil
-}
-
-// ggufOf returns the first GGUF file, which stands for all parts of a split one; "" if there is none.
-func ggufOf(files map[string]digest.Digest) string {
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if source.IsGGUF(name) {
-			return name
-		}
-	}
-	return ""
 }
 
 // reservedNames are device names on Windows, with any extension.
@@ -93,33 +77,38 @@ const (
 	maxHeaders = 128 << 20
 )
 
-const weightsExt = ".safetensors"
-
-// checkFolder rejects files that would take too much memory. A file counts once for each of its names.
+// checkFolder rejects files that would take too much memory, and weights of two formats. A file counts once for each of
+// its names.
 func checkFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	var texts, headers int64
+	weights := map[filekind.Kind]string{}
 	for _, e := range entries {
-		f, err := os.Open(filepath.Join(dir, e.Name()))
+		info, err := os.Stat(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return err
 		}
-		var head [8]byte // of a safetensors file: the length of its header
-		_, failed := io.ReadFull(f, head[:])
-		info, err := f.Stat()
-		f.Close()
-		switch {
-		case err != nil:
+		found, length, err := headOf(filepath.Join(dir, e.Name()), info.Size())
+		if err != nil {
 			return err
-		case source.IsGGUF(e.Name()): // its reader has limits of its own
-		case !strings.HasSuffix(e.Name(), weightsExt):
-			texts += info.Size()
-		case failed == nil:
-			headers += int64(min(binary.LittleEndian.Uint64(head[:]), uint64(info.Size())))
 		}
+		weights[found.Kind] = e.Name()
+		switch {
+		case source.Includes(e.Name()): // read as a whole, whatever it is
+			texts += info.Size()
+		case found.Kind == filekind.GGUF: // its reader has limits of its own
+		case found.Kind == filekind.Safetensors || strings.EqualFold(filepath.Ext(e.Name()), ".safetensors"):
+			headers += length
+		default:
+			texts += info.Size()
+		}
+	}
+	a, both := weights[filekind.GGUF]
+	if b, ok := weights[filekind.Safetensors]; ok && both {
+		return wire.BadRequest("files %q and %q both have weights: send one of them", wire.Clip(a), wire.Clip(b))
 	}
 	if texts > maxTexts {
 		return wire.BadRequest("the files other than weights exceed %d MiB together", maxTexts>>20)
@@ -128,4 +117,22 @@ func checkFolder(dir string) error {
 		return wire.BadRequest("the headers of the weights exceed %d MiB together", maxHeaders>>20)
 	}
 	return nil
+}
+
+// headOf returns what a file is, and the length of its header if it is a safetensors file.
+func headOf(path string, size int64) (found filekind.Found, length int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return found, 0, err
+	}
+	defer f.Close()
+	head := make([]byte, filekind.HeadSize)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return found, 0, err
+	}
+	if n >= 8 {
+		length = int64(min(binary.LittleEndian.Uint64(head), uint64(size)))
+	}
+	return filekind.Of(head[:n], size), length, nil
 }

@@ -8,9 +8,12 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/convert/gguf/gguftest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/ollama/ollamatest"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize/ggml"
 	"github.com/ingotml/ingot/server/servertest"
 	"github.com/opencontainers/go-digest"
 )
@@ -47,8 +50,23 @@ func TestGGUF(t *testing.T) {
 	if e, err := store.Resolve(t.Context(), nameOf(t, "up")); err != nil || e.Digest != want.Digest {
 		t.Errorf("created %s, %v, want %s", e.Digest, err, want.Digest)
 	}
-	f.Has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"two","files":{"a.gguf":%q,"b.safetensors":%q}}`, d, d), 400,
+	upload := func(content []byte) string {
+		d := digest.FromBytes(content).String()
+		f.Has(t, "POST", "/api/blobs/"+d, string(content), 201)
+		return d
+	}
+	projector := gguftest.Llama(ggml.F16)
+	projector.Set("general.architecture", gguf.Text("clip"))
+	f.Has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"beside","files":{"a.gguf":%q,"b":%q},"stream":false}`,
+		upload(projector.Bytes(t)), d), 200, "success")
+	if e, err := store.Resolve(t.Context(), nameOf(t, "beside")); err != nil || e.Digest != want.Digest {
+		t.Errorf("beside a projector: created %s, %v, want %s", e.Digest, err, want.Digest)
+	}
+	other := upload([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
+	f.Has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"two","files":{"a":%q,"b":%q}}`, d, other), 400,
 		"both have weights")
+	f.Has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"two","files":{"a.gguf":%q,"b.gguf":%q}}`, d, d), 400,
+		"several GGUF models: a.gguf, b.gguf")
 	bad := digest.FromString("no file").String()
 	f.Has(t, "POST", "/api/blobs/"+bad, "no file", 201)
 	status, text := f.Ask(t, "POST", "/api/create", fmt.Sprintf(`{"model":"bad","files":{"a.gguf":%q}}`, bad))

@@ -58,6 +58,9 @@ func Open(folder safetensors.Folder, names []string, o Options) (*Checkpoint, er
 }
 
 func (c *Checkpoint) read(s *set) error {
+	if err := s.checkRole(); err != nil {
+		return fmt.Errorf("%s: %w", s.path(), err)
+	}
 	if err := s.checkCount(); err != nil {
 		return fmt.Errorf("%s: %w", s.path(), err)
 	}

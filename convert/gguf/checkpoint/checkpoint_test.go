@@ -262,7 +262,11 @@ func TestChoose(t *testing.T) {
 		{"a-F16.gguf", "16", "", "no such GGUF file: none is named 16 or has that type; there are a-F16.gguf"},
 		{"model.safetensors", "F16", "", "there are no GGUF files; leave out :F16"},
 	} {
-		got, err := checkpoint.Choose(strings.Fields(c.names), c.wanted)
+		sets, err := checkpoint.Sets(checkpoint.Named(strings.Fields(c.names)))
+		var got []string
+		if err == nil {
+			got, err = checkpoint.Choose(sets, c.wanted)
+		}
 		if strings.Join(got, " ") != c.want || (err == nil) != (c.error == "") ||
 			err != nil && !strings.Contains(err.Error(), c.error) {
 			t.Errorf("%s, %s: %q, %v", c.names, c.wanted, got, err)

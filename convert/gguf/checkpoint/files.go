@@ -21,10 +21,10 @@ import (
 const Extension = ".gguf"
 
 // part matches the names of the files of a split set, which are numbered from 1.
-var part = regexp.MustCompile(`(?i)^(.+)-(\d{5})-of-(\d{5})\.gguf$`)
+var part = regexp.MustCompile(`^(.+)-(\d{5})-of-(\d{5})(\.[^./]*)?$`)
 
-// IsFile reports whether a name is one of a GGUF file.
-func IsFile(name string) bool { return strings.EqualFold(filepath.Ext(name), Extension) }
+// HasExtension reports whether a name is one that GGUF files have, whatever the file is.
+func HasExtension(name string) bool { return strings.EqualFold(filepath.Ext(name), Extension) }
 
 // Set returns the names of all files of the model that a file belongs to: the file alone, or a split set in order.
 func Set(name string) ([]string, error) {
@@ -39,7 +39,7 @@ func Set(name string) ([]string, error) {
 	}
 	names := make([]string, count)
 	for i := range names {
-		names[i] = fmt.Sprintf("%s-%05d-of-%s%s", m[1], i+1, m[3], name[len(name)-len(Extension):])
+		names[i] = fmt.Sprintf("%s-%05d-of-%s%s", m[1], i+1, m[3], m[4])
 	}
 	return names, nil
 }
@@ -47,16 +47,23 @@ func Set(name string) ([]string, error) {
 // ErrNoFile reports that none of the names is a GGUF file of the wanted name or type.
 var ErrNoFile = errors.New("no such GGUF file")
 
-// Choose returns the files of a model among names, which may have folders and may be those of projectors for pictures
-// (mmproj) too. wanted is a file's name, or the type at the end of one, such as Q4_K_M; with "", there must be only one
-// model. The result is nil if nothing is wanted and there is no model.
-func Choose(names []string, wanted string) ([]string, error) {
-	var sets [][]string
+// Named returns the names that files of models have, in a folder whose files are not read for that: not those of
+// projectors for pictures (mmproj).
+func Named(names []string) []string {
+	var out []string
 	for _, name := range names {
 		base := strings.ToLower(path.Base(name))
-		if !IsFile(name) || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "mmproj") {
-			continue
+		if HasExtension(name) && !strings.HasPrefix(base, ".") && !strings.HasPrefix(base, "mmproj") {
+			out = append(out, name)
 		}
+	}
+	return out
+}
+
+// Sets returns the files of each model among the names of GGUF files, which may have folders.
+func Sets(names []string) ([][]string, error) {
+	var sets [][]string
+	for _, name := range names {
 		set, err := Set(name)
 		if err != nil {
 			return nil, err
@@ -65,6 +72,12 @@ func Choose(names []string, wanted string) ([]string, error) {
 			sets = append(sets, set)
 		}
 	}
+	return sets, nil
+}
+
+// Choose returns the files of one model among those of several. wanted is a file's name, or the type at the end of one,
+// such as Q4_K_M; with "", there must be only one model. The result is nil if nothing is wanted and there is no model.
+func Choose(sets [][]string, wanted string) ([]string, error) {
 	if wanted != "" {
 		return find(sets, wanted)
 	}
@@ -107,7 +120,7 @@ func find(sets [][]string, wanted string) ([]string, error) {
 
 // hasType reports whether a file's name ends with a type.
 func hasType(name, wanted string) bool {
-	stem := name[:len(name)-len(Extension)]
+	stem := strings.TrimSuffix(name, path.Ext(name))
 	if m := part.FindStringSubmatch(name); m != nil {
 		stem = m[1]
 	}
@@ -157,6 +170,18 @@ func openFile(folder safetensors.Folder, name string) (file, error) {
 		return h, nil
 	})
 	return out, err
+}
+
+// readMetadata reads the metadata of a file.
+func readMetadata(folder safetensors.Folder, name string) (m gguf.Metadata, err error) {
+	f, err := safetensors.OpenAs(folder, name, func(r io.ReaderAt, size int64) (*safetensors.Header, error) {
+		m, err = gguf.ReadMetadata(r, size)
+		return &safetensors.Header{Size: size}, err
+	})
+	if err != nil {
+		return m, err
+	}
+	return m, f.Close()
 }
 
 // tensor is a tensor of the set.
