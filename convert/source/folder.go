@@ -72,7 +72,7 @@ func (src *Source) nearest(err error, config []byte) error {
 	if !errors.Is(err, arch.ErrUnknownArchitecture) || src.checkpoint == nil {
 		return err
 	}
-	found, errRead := packed.Read(packed.NewCheckpoint(src.folder, config, src.checkpoint.Tensors()))
+	found, errRead := src.read(config, src.checkpoint.Tensors())
 	if errRead != nil {
 		return err
 	}
