@@ -26,10 +26,14 @@ type MergedTensor struct {
 	Scale float32 `json:"scale,omitempty"` // factor of the added product; 0 = the adapter replaces the tensor
 }
 
-// Merge replaces the tensors that an adapter changes.
+// Merge replaces the tensors that an adapter changes. What it changes in parts that are not imported is left out, and
+// listed with the ignored tensors.
 func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 	plan := Merged{Config: digest.FromBytes(a.Config)}
+	names := src.names()
 	var ranks []int64
+	whole := 0
+	left := []Ignored{}
 	changed := map[string]string{} // the adapter's tensor, by the changed weight's name
 	change := func(at int, w Tensor, by string, m MergedTensor) error {
 		if other, twice := changed[w.Name]; twice {
@@ -41,7 +45,13 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 		return nil
 	}
 	for _, d := range a.Deltas {
-		parts, err := src.targets(a, d)
+		if drop, ok := names.drops(d.Module + ".weight"); ok {
+			for _, s := range []safetensors.Source{d.A, d.B} {
+				left = append(left, Ignored{fileTensor(d.Folder, s), drop})
+			}
+			continue
+		}
+		parts, err := src.targets(names, a, d)
 		if err != nil {
 			return plan, err
 		}
@@ -56,13 +66,17 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 			ranks = append(ranks, d.Rank)
 		}
 	}
-	for _, whole := range a.Whole {
-		at, err := src.target(a, whole.Source, whole.Name)
+	for _, t := range a.Whole {
+		if drop, ok := names.drops(t.Name); ok {
+			left = append(left, Ignored{fileTensor(t.Folder, t.Source), drop})
+			continue
+		}
+		at, err := src.target(names, a, t.Source, t.Name)
 		if err != nil {
 			return plan, err
 		}
 		old := src.tensors[at]
-		w := wholeWeight(old, whole.Folder, whole.Source)
+		w := wholeWeight(old, t.Folder, t.Source)
 		switch {
 		case !slices.Equal(w.Shape, old.Shape):
 			err = fmt.Errorf("it is %v, but %s is %v", w.Shape, old.Name, old.Shape)
@@ -70,14 +84,20 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 			err = fmt.Errorf("it replaces %s, which an adapter has already changed", old.Name)
 		}
 		if err != nil {
-			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), whole.Source.Name, ErrSource, err)
+			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), t.Source.Name, ErrSource, err)
 		}
-		if err := change(at, w, whole.Source.Name, MergedTensor{Name: w.Name}); err != nil {
+		if err := change(at, w, t.Source.Name, MergedTensor{Name: w.Name}); err != nil {
 			return plan, err
 		}
+		whole++
+	}
+	if len(plan.Merged) == 0 {
+		return plan, fmt.Errorf("%s: %w: all it changes is in parts that are not imported, such as %s: %s", a.Path(),
+			ErrSource, encode.Clip(left[0].Name), left[0].Reason)
 	}
 	slices.SortFunc(plan.Merged, func(a, b MergedTensor) int { return strings.Compare(a.Name, b.Name) })
-	src.recognized = append(slices.Clone(src.recognized), recognizedAdapter(ranks, len(a.Whole)))
+	src.ignored = append(slices.Clone(src.ignored), left...)
+	src.recognized = append(slices.Clone(src.recognized), recognizedAdapter(ranks, whole))
 	return plan, nil
 }
 
@@ -96,34 +116,6 @@ func recognizedAdapter(ranks []int64, whole int) packed.Recognized {
 		r.What = strings.TrimPrefix(fmt.Sprintf("%s, %d tensors whole", r.What, whole), ", ")
 	}
 	return r
-}
-
-// target finds the checkpoint's tensor that an adapter changes. The model class's name for a tensor may have another
-// prefix than the checkpoint's. If no tensor has the name, target matches the longest suffix that any tensor has; it
-// must be unique.
-func (src *Source) target(a *adapter.Adapter, s safetensors.Source, name string) (int, error) {
-	if i := slices.IndexFunc(src.tensors, func(w Tensor) bool { return w.Name == name }); i >= 0 {
-		return i, nil
-	}
-	var found []int
-	for rest := name; len(found) == 0 && strings.Contains(rest, ".") && (rest[0] < '0' || rest[0] > '9'); {
-		for i, w := range src.tensors {
-			if strings.HasSuffix("."+w.Name, "."+rest) {
-				found = append(found, i)
-			}
-		}
-		_, rest, _ = strings.Cut(rest, ".")
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return 0, fmt.Errorf("%s: tensor %s: %w: %s has no tensor %s to change; it is an adapter of another model",
-			a.Path(), s.Name, ErrSource, src.From, encode.Clip(name))
-	}
-	return 0, fmt.Errorf("%s: tensor %s: %w: it matches both %s and %s; "+
-		"merge it with merge_and_unload of the Python package peft",
-		a.Path(), s.Name, ErrSource, src.tensors[found[0]].Name, src.tensors[found[1]].Name)
 }
 
 func isMerged(w Tensor) bool { return w.Coded != nil && strings.HasSuffix(w.Coded.Format, withAdapter) }
