@@ -369,7 +369,7 @@ func (c *checker) rest() {
 			continue
 		}
 		if d, ok := c.droppable(name); ok {
-			c.match.Dropped = append(c.match.Dropped, Dropped{Name: h.Name, Reason: d.Reason, SameAs: d.SameAs})
+			c.match.Dropped = append(c.match.Dropped, Dropped{h.Name, d.Part, d.Reason, d.SameAs})
 			continue
 		}
 		c.problem(Unknown, h, "shape %v, no such tensor in a %s model of this configuration", h.Shape, c.table.ModelType)

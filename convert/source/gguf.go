@@ -183,7 +183,7 @@ func (src *Source) addFound(found packed.Result) {
 	}
 	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
 	for _, i := range found.Ignored {
-		src.ignored = append(src.ignored, Ignored{fileTensor(src.folder, i.Source), i.Reason})
+		src.ignored = append(src.ignored, Ignored{Tensor: fileTensor(src.folder, i.Source), Reason: i.Reason})
 	}
 	src.recognized, src.notes = found.Recognized, found.Notes
 }

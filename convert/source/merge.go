@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/packed"
@@ -47,7 +48,7 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 	for _, d := range a.Deltas {
 		if drop, ok := names.drops(d.Module + ".weight"); ok {
 			for _, s := range []safetensors.Source{d.A, d.B} {
-				left = append(left, Ignored{fileTensor(d.Folder, s), drop})
+				left = append(left, leftOut(d.Folder, s, drop))
 			}
 			continue
 		}
@@ -68,7 +69,7 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 	}
 	for _, t := range a.Whole {
 		if drop, ok := names.drops(t.Name); ok {
-			left = append(left, Ignored{fileTensor(t.Folder, t.Source), drop})
+			left = append(left, leftOut(t.Folder, t.Source, drop))
 			continue
 		}
 		at, err := src.target(names, a, t.Source, t.Name)
@@ -99,6 +100,11 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 	src.ignored = append(slices.Clone(src.ignored), left...)
 	src.recognized = append(slices.Clone(src.recognized), recognizedAdapter(ranks, whole))
 	return plan, nil
+}
+
+// leftOut is a tensor of an adapter for a part of the model that is not imported.
+func leftOut(folder safetensors.Folder, s safetensors.Source, d arch.Drop) Ignored {
+	return Ignored{fileTensor(folder, s), strings.TrimPrefix(d.Part+" of the adapter", " of "), d.Reason}
 }
 
 func recognizedAdapter(ranks []int64, whole int) packed.Recognized {

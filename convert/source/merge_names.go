@@ -28,12 +28,11 @@ func (src *Source) names() names {
 }
 
 // drops returns why a tensor belongs to a part of the model that is not imported.
-func (n names) drops(name string) (reason string, ok bool) {
+func (n names) drops(name string) (arch.Drop, bool) {
 	if _, known := n.table.Canonical(name); known {
-		return "", false
+		return arch.Drop{}, false
 	}
-	d, ok := n.table.Drops(name)
-	return d.Reason, ok
+	return n.table.Drops(name)
 }
 
 // target finds the checkpoint's tensor that an adapter changes. The prefixes of its name are those of the model's class

@@ -56,9 +56,10 @@ type Source struct {
 	gguf       *checkpoint.Checkpoint // of GGUF files
 }
 
-// Ignored is a tensor of a quantized checkpoint that is not needed.
+// Ignored is a tensor of a quantized checkpoint or of an adapter that is not needed.
 type Ignored struct {
 	Tensor
+	Part   string // of the model that is lost with it; "" = nothing is
 	Reason string
 }
 
