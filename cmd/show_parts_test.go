@@ -55,7 +55,8 @@ func TestShowNotImported(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if s := call("show", "a", "--format", "{{range .NotImported}}{{.Part}} {{end}}"); !strings.Contains(s, "vision_tower ") {
+	s := call("show", "a", "--format", "{{range .NotImported}}{{.Part}} {{end}}")
+	if !strings.Contains(s, "vision_tower ") {
 		t.Errorf("the template prints %s", s)
 	}
 }
