@@ -163,19 +163,18 @@ func mergedWeight(w Tensor, d adapter.Delta) (Tensor, error) {
 	}, nil
 }
 
-// wholeWeight returns an adapter's tensor that replaces one of the base model, in the base model's element type.
+// wholeWeight returns an adapter's tensor that replaces one of the base model, in the base model's element type if that
+// is one of an adapter's.
 func wholeWeight(old Tensor, folder safetensors.Folder, s safetensors.Source) Tensor {
 	w := fileTensor(folder, s)
-	w.Name = old.Name
-	if s.DType == old.DType || old.DType != safetensors.F32 && old.DType != safetensors.F16 &&
-		old.DType != safetensors.BF16 {
-		return w
+	w.Name, w.parts = old.Name, []Tensor{fileTensor(folder, s)}
+	if old.DType == safetensors.F32 || old.DType == safetensors.F16 || old.DType == safetensors.BF16 {
+		w.DType = old.DType
 	}
-	w.DType, w.parts = old.DType, []Tensor{fileTensor(folder, s)}
 	w.Coded = &packed.Weight{
-		Name: old.Name, Shape: s.Shape, DType: old.DType,
+		Name: old.Name, Shape: s.Shape, DType: w.DType,
 		Format: strings.ToLower(string(s.DType)) + withAdapter, Why: "it is the adapter's",
-		Plain: true, Parts: []safetensors.Source{s}, Read: packed.PlainElements(s),
+		Plain: true, Parts: []safetensors.Source{s}, Read: adapter.Elements(s),
 	}
 	return w
 }
