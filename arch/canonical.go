@@ -21,9 +21,6 @@ func (t Table) Names() Names {
 			n.known[name] = true
 		}
 	}
-	for _, alias := range append([]string{headName}, headAliases...) {
-		n.known[alias] = true
-	}
 	return n
 }
 
@@ -31,7 +28,7 @@ func (t Table) Names() Names {
 // layout. The name of a head is lm_head.weight, whether the table has a head or ties it to the embedding.
 func (n Names) Canonical(name string) (string, bool) {
 	name = n.spellings.Replace(unwrapped(name))
-	if slices.Contains(headAliases, name) {
+	if name == headName || slices.Contains(headAliases, name) {
 		return headName, true
 	}
 	for i, p := range n.table.Parts {
@@ -56,6 +53,12 @@ func (n Names) knows(name string) bool {
 	}
 	return false
 }
+
+// Tied reports whether the table has no output head because the embedding is used instead.
+func (n Names) Tied() bool { return !slices.ContainsFunc(n.table.Specs, Spec.IsHead) }
+
+// EmbeddingName returns the name of the embedding of tokens.
+func (n Names) EmbeddingName() string { return n.table.Specs[0].Name }
 
 // Drops returns why the table leaves out the tensor of a published name.
 func (n Names) Drops(name string) (Drop, bool) {

@@ -37,6 +37,8 @@ type Adapter struct {
 	// Whole lists the tensors that replace those of the base model: of modules_to_save, and trained biases. They have the
 	// base model's names.
 	Whole []Whole
+	// Tied: the embedding and the output head of a model that ties them were trained as one (ensure_weight_tying).
+	Tied bool
 
 	file *safetensors.File
 }
@@ -113,6 +115,7 @@ func (a *Adapter) open() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", path, packed.ErrSource, err)
 	}
+	a.Tied = c.Tying
 	if a.file, err = safetensors.OpenIn(a.Folder, WeightsName); err != nil {
 		if _, pickle := a.Folder.Stat("adapter_model.bin"); errors.Is(err, fs.ErrNotExist) && pickle == nil {
 			return fmt.Errorf("%s: %w: adapter_model.bin is a PyTorch pickle, which runs code when it is read; "+

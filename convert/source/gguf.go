@@ -170,7 +170,7 @@ func (src *Source) Notes() []string {
 	if src.gguf == nil {
 		return src.notes
 	}
-	return src.gguf.Notes
+	return slices.Concat(src.gguf.Notes, src.notes)
 }
 
 // addFound adds what a checkpoint has.

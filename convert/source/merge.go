@@ -31,6 +31,10 @@ type MergedTensor struct {
 // listed with the ignored tensors.
 func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 	plan := Merged{Config: digest.FromBytes(a.Config)}
+	saved, err := src.settleHead(a)
+	if err != nil {
+		return plan, err
+	}
 	names := src.names()
 	var ranks []int64
 	whole := 0
@@ -67,7 +71,7 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 			ranks = append(ranks, d.Rank)
 		}
 	}
-	for _, t := range a.Whole {
+	for _, t := range saved {
 		if drop, ok := names.drops(t.Name); ok {
 			left = append(left, leftOut(t.Folder, t.Source, drop))
 			continue
@@ -139,28 +143,34 @@ func mergedWeight(w Tensor, d adapter.Delta) (Tensor, error) {
 	if w.Quant != 0 {
 		return w, fmt.Errorf("%s is already %s; merge the adapter into the unquantized model", w.Name, w.Quant)
 	}
-	coded := packed.Weight{Name: w.Name, Shape: w.Shape, DType: w.DType, Why: "an adapter is merged into it", Plain: true}
-	base := w.Parts()
-	switch {
-	case w.Coded != nil:
+	if w.Coded == nil && w.DType != safetensors.F32 && w.DType != safetensors.F16 && w.DType != safetensors.BF16 {
+		return w, fmt.Errorf("%s is %s: only F32, F16 and BF16 can be merged", w.Name, w.DType)
+	}
+	out := derived(w, w.Name, "an adapter is merged into it")
+	coded := out.Coded
+	coded.Format = strings.TrimSuffix(coded.Format, withAdapter) + withAdapter
+	coded.Read = adapter.Merged(coded.Read, d)
+	coded.Parts = append(coded.Parts, d.A, d.B)
+	out.parts = append(out.parts, fileTensor(d.Folder, d.A), fileTensor(d.Folder, d.B))
+	return out, nil
+}
+
+// derived returns a tensor that is read from another one.
+func derived(w Tensor, name, why string) Tensor {
+	coded := packed.Weight{Name: name, Shape: w.Shape, DType: w.DType, Why: why, Plain: true}
+	if w.Coded != nil {
 		coded.Format, coded.Plain, coded.Read = w.Coded.Format, w.Coded.Plain, w.Coded.Read
 		coded.Parts = slices.Clone(w.Coded.Parts)
-	case w.DType != safetensors.F32 && w.DType != safetensors.F16 && w.DType != safetensors.BF16:
-		return w, fmt.Errorf("%s is %s: only F32, F16 and BF16 can be merged", w.Name, w.DType)
-	default:
+	} else {
 		coded.Format, coded.Read = strings.ToLower(string(w.DType)), w.Elements()
 		coded.Parts = []safetensors.Source{{Tensor: safetensors.Tensor{Name: w.Name, DType: w.DType, Shape: w.Shape}}}
 		if at, ok := w.place.(shard); ok {
 			coded.Parts[0] = at.tensor
 		}
 	}
-	coded.Format = strings.TrimSuffix(coded.Format, withAdapter) + withAdapter
-	coded.Read = adapter.Merged(coded.Read, d)
-	coded.Parts = append(coded.Parts, d.A, d.B)
 	return Tensor{
-		Name: w.Name, DType: w.DType, Shape: w.Shape, File: w.File, Path: w.Path, Coded: &coded,
-		parts: append(slices.Clone(base), fileTensor(d.Folder, d.A), fileTensor(d.Folder, d.B)),
-	}, nil
+		Name: name, DType: w.DType, Shape: w.Shape, File: w.File, Path: w.Path, Coded: &coded, parts: slices.Clone(w.Parts()),
+	}
 }
 
 // wholeWeight returns an adapter's tensor that replaces one of the base model, in the base model's element type if that
