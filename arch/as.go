@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -140,10 +141,10 @@ func setKeys(object []byte, values map[string][]byte) []byte {
 	}
 	out = append(out, object[at:]...)
 	var lacking []byte
-	for _, key := range []string{"architectures", "model_type"} {
-		if v, set := values[key]; set && !seen[key] {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if !seen[key] {
 			lacking = append(append(append(lacking, '"'), key...), `": `...)
-			lacking = append(append(lacking, v...), ", "...)
+			lacking = append(append(lacking, values[key]...), ", "...)
 		}
 	}
 	if empty {

@@ -232,14 +232,10 @@ func (c *checker) take(s Spec, h TensorInfo) {
 // convWeight is the convolution weight of gated delta layers. mlx-lm writes it as [channels, kernel, 1].
 const convWeight = ".linear_attn.conv1d.weight"
 
-// countPatterns adds to patterns every form of a name with one of its numbers replaced by "*".
+// countPatterns adds the patterns of a name to patterns.
 func (c *checker) countPatterns(name string) {
-	for at := 0; at < len(name); {
-		end := at + strings.IndexByte(name[at:]+".", '.')
-		if number := name[at:end]; number != "" && strings.Trim(number, "0123456789") == "" {
-			c.patterns[name[:at]+"*"+name[end:]]++
-		}
-		at = end + 1
+	for pattern := range expertPatterns(name) {
+		c.patterns[pattern]++
 	}
 }
 
@@ -373,7 +369,7 @@ func (c *checker) rest() {
 			continue
 		}
 		if d, ok := c.droppable(name); ok {
-			c.match.Dropped = append(c.match.Dropped, Dropped{Name: h.Name, Reason: d.Reason, SameAs: d.SameAs})
+			c.match.Dropped = append(c.match.Dropped, Dropped{h.Name, d.Part, d.Reason, d.SameAs})
 			continue
 		}
 		c.problem(Unknown, h, "shape %v, no such tensor in a %s model of this configuration", h.Shape, c.table.ModelType)

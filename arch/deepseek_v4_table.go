@@ -22,7 +22,8 @@ func (m *DeepseekV4) Table() Table {
 	t.add(m.Prefix+"hc_head.hc_base", replicated, n)
 	t.add(m.Prefix+"hc_head.hc_scale", replicated, 1)
 	t.also(deepseekV4Names, append([]string{".self_attn.kv_norm.", ".attn.norm."}, deepseekV4Names...))
-	t.drop("a head for tokens after the next, which is not supported for deepseek_v4", m.Prefix+"mtp.*", "mtp.*")
+	t.leaveOut("mtp", "a head for tokens after the next, which is not supported for deepseek_v4",
+		m.Prefix+"mtp.*", "mtp.*")
 	return t
 }
 

@@ -69,6 +69,6 @@ func (m *Ernie45Moe) Table() Table {
 	if m.HeadBias {
 		t.add("lm_head.bias", column, int64(m.Vocab))
 	}
-	t.drop("a head for tokens after the next, which is not supported for ernie4_5_moe", m.Prefix+"mtp_*")
+	t.leaveOut("mtp", "a head for tokens after the next, which is not supported for ernie4_5_moe", m.Prefix+"mtp_*")
 	return t
 }

@@ -114,7 +114,7 @@ func (m *ExaoneMoe) Table() Table {
 // next adds the multi-token prediction head, whose layer has no experts. Its embedding and output head are the model's.
 func (m *ExaoneMoe) next(t *Table) {
 	if !m.HasNext() {
-		t.drop("a head for tokens after the next, which is supported with one layer only", mtpPrefix+"*")
+		t.leaveOut("mtp", "a head for tokens after the next, which is supported with one layer only", mtpPrefix+"*")
 		return
 	}
 	hidden := int64(m.Hidden)

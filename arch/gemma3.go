@@ -109,11 +109,12 @@ func (m *Gemma3) Table() Table {
 // dropTowers drops the vision and audio towers of models whose towers are not supported.
 func (t *Table) dropTowers(modelType string) {
 	for _, name := range []string{
-		"vision_tower", "multi_modal_projector", "embed_vision", "vision_embedder", "visual", "mm_projector",
+		"vision_tower", "vision_model", "multi_modal_projector", "embed_vision", "vision_embedder", "visual", "mm_projector",
 	} {
-		t.drop("pictures are not supported for "+modelType+", its text model is imported", "model."+name+".*", name+".*")
+		t.leaveOut(name, "pictures are not supported for "+modelType+", its text model is imported",
+			"model."+name+".*", name+".*")
 	}
 	for _, name := range []string{"audio_tower", "embed_audio"} {
-		t.drop("sound is not supported, the text model is imported", "model."+name+".*", name+".*")
+		t.leaveOut(name, "sound is not supported, the text model is imported", "model."+name+".*", name+".*")
 	}
 }

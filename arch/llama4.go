@@ -102,6 +102,5 @@ func (m *Llama4) Table() Table {
 	})
 	t.transposesExperts(".mlp.", ".feed_forward.")
 	t.dropTowers("llama4")
-	t.drop("pictures are not supported for llama4, its text model is imported", "vision_model.*", "model.vision_model.*")
 	return t
 }

@@ -193,5 +193,5 @@ func (m *MiMoV2Flash) next(t *Table) {
 		m.mlp(t, name+"mlp", m.Intermediate)
 		t.norm(name+"final_layernorm", hidden, false)
 	}
-	t.drop("a further head for tokens after the next, for which the first one drafts", m.Prefix+"mtp.*")
+	t.leaveOut("mtp", "a further head for tokens after the next, for which the first one drafts", m.Prefix+"mtp.*")
 }

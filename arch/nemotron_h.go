@@ -161,6 +161,6 @@ func (m *NemotronH) Table() Table {
 			t.mixture(name, m.Mixture, m.Hidden)
 		}
 	})
-	t.drop("heads that predict further tokens are not imported", "mtp.*")
+	t.leaveOut("mtp", "heads that predict further tokens are not imported", "mtp.*")
 	return t
 }

@@ -6,8 +6,8 @@ const nextDraftDoc = "its own multi-token prediction head (the layer after the l
 // dropNext drops the layers after the last, which predict further tokens.
 func (c Common) dropNext(t *Table, layers int) {
 	for i := range layers {
-		t.drop("a head for tokens after the next (num_nextn_predict_layers), which is not supported for "+t.ModelType,
-			c.layer(c.Layers+i)+"*")
+		t.leaveOut("mtp", "a head for tokens after the next (num_nextn_predict_layers), which is not supported for "+
+			t.ModelType, c.layer(c.Layers+i)+"*")
 	}
 }
 

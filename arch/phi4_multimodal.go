@@ -48,7 +48,7 @@ func (m *Phi4Multimodal) Table() Table {
 			s.Forms = append(s.Forms, f)
 		}
 	}
-	t.drop("adapters of images and sound are not imported", m.Prefix+"layers.*.lora_*")
-	t.drop("towers of images and sound are not imported", m.Prefix+"embed_tokens_extend.*")
+	t.leaveOut("lora", "adapters of images and sound are not imported", m.Prefix+"layers.*.lora_*")
+	t.leaveOut("embed_tokens_extend", "towers of images and sound are not imported", m.Prefix+"embed_tokens_extend.*")
 	return t
 }

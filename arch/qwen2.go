@@ -44,6 +44,6 @@ func (m *Qwen2) Facts() Facts { return m.facts("qwen2", m.Rope, m.Table()) }
 func (m *Qwen2) Table() Table {
 	t := m.preNorm("qwen2", false)
 	t.dropTowers("qwen2")
-	t.drop("predicts further tokens, which is not supported for this type", m.Prefix+"mtp_layers.*")
+	t.leaveOut("mtp_layers", "predicts further tokens, which is not supported for this type", m.Prefix+"mtp_layers.*")
 	return t
 }

@@ -61,7 +61,7 @@ func (m *Qwen35) table(modelType string, mlp func(t *Table, layer string, i int)
 	if m.Vision != nil {
 		m.Vision.table(&t)
 	} else {
-		t.drop("the configuration has no vision_config", "model.visual.*", "visual.*", "vision_tower.*")
+		t.leaveOut("visual", "the configuration has no vision_config", "model.visual.*", "visual.*", "vision_tower.*")
 	}
 	m.mtp(&t, mlp)
 	return t

@@ -183,8 +183,7 @@ func (m *Qwen4Exp) Table() Table {
 		t.mixture(layer+"mlp", m.Mixture, m.Hidden)
 	})
 	t.dropTowers("qwen4_exp")
-	t.drop("pictures are not supported for qwen4_exp, its text model is imported", "model.visual.*", "visual.*")
-	t.drop("a head for tokens after the next, which is not supported for qwen4_exp", "mtp.*", "*.mtp.*")
+	t.leaveOut("mtp", "a head for tokens after the next, which is not supported for qwen4_exp", "mtp.*", "*.mtp.*")
 	for _, name := range []string{"layer_multipliers", "ngram_heads_vocab_sizes", "ngram_heads_offsets"} {
 		t.drop("it follows from the configuration", "*.ple_embedding."+name)
 	}

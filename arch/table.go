@@ -52,6 +52,7 @@ type Part struct {
 // Drop names tensors that a checkpoint may have and that are not imported.
 type Drop struct {
 	Pattern string // of names, as in package path: * matches any characters but /
+	Part    string // of the model that is lost with it, such as a tower; "" = nothing is
 	Reason  string
 	SameAs  string // canonical name of the tensor that it must equal; "" = no constraint
 }
@@ -83,8 +84,8 @@ type Match struct {
 
 // Dropped is a tensor of a checkpoint that is not imported.
 type Dropped struct {
-	Name, Reason string
-	SameAs       string // as in [Drop]
+	Name                 string
+	Part, Reason, SameAs string // as in [Drop]
 }
 
 // floatTypes are the accepted types of a Spec without Types.
@@ -132,6 +133,13 @@ func (t *Table) head(vocab, hidden int64, tied bool, aliases ...string) {
 func (t *Table) drop(reason string, patterns ...string) {
 	for _, p := range patterns {
 		t.Droppable = append(t.Droppable, Drop{Pattern: p, Reason: reason})
+	}
+}
+
+// leaveOut adds name patterns of a part of the model that is not imported.
+func (t *Table) leaveOut(part, reason string, patterns ...string) {
+	for _, p := range patterns {
+		t.Droppable = append(t.Droppable, Drop{Pattern: p, Part: part, Reason: reason})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"github.com/ingotml/ingot/certify"
+	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -108,6 +109,7 @@ can be copied but not run.`,
 		if facts.Certificates, err = a.certificates(c.Context(), m.store, m.raw.Descriptor.Digest); err != nil {
 			return err
 		}
+		facts.NotImported = notImported(c.Context(), m)
 		return printShown(out, facts, facts.print)
 	}
 	return c
@@ -215,6 +217,7 @@ type showJSON struct {
 	System   string             `json:"system,omitempty"`
 	Messages []settings.Message `json:"messages,omitempty"`
 
+	NotImported  []plan.NotImported    `json:"not_imported,omitempty"` // of the checkpoint
 	Certificates []certify.Certificate `json:"certificates,omitempty"`
 }
 
@@ -273,6 +276,9 @@ func (s showJSON) print(a *app) error {
 	line("system", excerpt(s.System, 60))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))
+	for _, n := range s.NotImported {
+		line("not imported", n.String())
+	}
 	for _, c := range s.Certificates {
 		line("certificate", certificateSummary(c))
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/provenance"
 	"github.com/ingotml/ingot/convert/source"
 )
@@ -35,6 +36,19 @@ func printProvenance(ctx context.Context, o showOutput, m *shown) error {
 		}
 	}
 	return nil
+}
+
+// notImported lists what the records of a model say of parts of its checkpoint that it lacks. A record that cannot be
+// read says nothing here: it is an error of --provenance.
+func notImported(ctx context.Context, m *shown) (all []plan.NotImported) {
+	list, err := provenance.Read(ctx, m.store, m.raw.Descriptor.Digest)
+	if err != nil {
+		return nil
+	}
+	for _, r := range list {
+		all = append(all, r.NotImported...)
+	}
+	return all
 }
 
 // mostRules is how many rules of a recipe are printed; --json prints all. A searched one has a rule for each tensor.
@@ -85,6 +99,9 @@ func printRecord(out io.Writer, p provenance.ImageRecord) error {
 	}
 	if p.Equalized != nil {
 		w.row("equalized", fmt.Sprintf("the channels of %d inputs, %s", p.Equalized.Inputs, p.Equalized.Rule))
+	}
+	for _, n := range p.NotImported {
+		w.row("not imported", n.String())
 	}
 	for _, d := range p.Dropped {
 		w.row("dropped", fmt.Sprintf("%s of %s: %s", d.Name, d.File, d.Reason))

@@ -98,7 +98,7 @@ func Create(
 	ctx context.Context, store *store.Store, name manifest.Name, file *modelfile.File, opts Options,
 ) (Result, error) {
 	r, err := create(ctx, store, name, file, opts)
-	refused := errors.Is(err, ErrRefused) || errors.Is(err, search.ErrGoal)
+	refused := err != nil && isFinal(err) || errors.Is(err, search.ErrGoal)
 	if (opts.Accept != nil || opts.Search != nil) && (err == nil || refused) {
 		// Collect the blobs of images that were compared. If the store is in use, a later collection does it.
 		_, errPrune := collect.Prune(context.WithoutCancel(ctx), store, collect.PruneOptions{KeepScores: true})
@@ -146,7 +146,7 @@ func create(
 	defer written.Close()
 	if opts.Accept != nil {
 		if err := accept(ctx, st, file, opts, p.candidate(written.Image)); err != nil {
-			if errors.Is(err, ErrRefused) {
+			if isFinal(err) {
 				written.Done()
 			}
 			return Result{}, err
@@ -167,6 +167,9 @@ func create(
 		Search: found,
 	}, nil
 }
+
+// isFinal reports whether another run of a create would have the same error, so that it has nothing to resume.
+func isFinal(err error) bool { return errors.Is(err, ErrRefused) || source.Unusable(err) }
 
 // finish gives the image its name, and pushes it. If the push fails, the state for resuming stays.
 func finish(
@@ -205,7 +208,7 @@ func accept(
 	defer plain.Close()
 	c.Plain = plain.Image
 	err = opts.Accept(ctx, c)
-	if err == nil || errors.Is(err, ErrRefused) {
+	if err == nil || isFinal(err) {
 		plain.Done()
 	}
 	return err

@@ -389,7 +389,7 @@ func TestSourceShrinks(t *testing.T) {
 	if !shrunk || !strings.Contains(err.Error(), "model.safetensors: ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
-	if left := finished(t, store); len(left) != 0 {
+	if left := contents(t, store); len(left) != 0 {
 		t.Errorf("left %q", left)
 	}
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -181,20 +182,60 @@ func TestAdapterTensors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { checkRefused(t, llamaF32, writeLoRA(t, c.list...), c.want) })
 	}
-	t.Run("not finite", func(t *testing.T) {
-		a, b := f32(q+".lora_A.weight", 2, 64), f32(q+".lora_B.weight", 64, 2)
-		a.data = make([]byte, a.Size())
-		copy(a.data[4:], []byte{0, 0, 0xc0, 0x7f})
-		store := openStore(t)
-		_, err := Create(t.Context(), store, modelName(t, "x"), from(absolute(t, llamaF32), adapterLine(writeLoRA(t, a, b))),
-			Options{})
-		if err == nil || !strings.Contains(err.Error(), "lora_A.weight") && !strings.Contains(err.Error(), "q_proj") {
-			t.Errorf("error %v", err)
+}
+
+// Numbers that are not finite, or whose product is not, are an error of the adapter's tensor, whatever the type of the
+// image's weight, and leave nothing in the store.
+func TestAdapterNotFinite(t *testing.T) {
+	const q, norm = "model.layers.0.self_attn.q_proj", "model.norm.weight"
+	infinity, nan, large := []byte{0, 0, 0x80, 0x7f}, []byte{0, 0, 0xc0, 0xff}, []byte{0, 0, 0x80, 0x7e}
+	for name, c := range map[string]struct {
+		a, b, whole []byte // of the second element
+		want        string
+	}{
+		"A":        {nan, nil, nil, q + ".lora_A.weight: cannot import: element 1 is NaN"},
+		"B":        {nil, infinity, nil, q + ".lora_B.weight: cannot import: element 1 is +Inf"},
+		"both":     {nan, infinity, nil, q + ".lora_B.weight: cannot import: element 1 is +Inf"},
+		"product":  {large, large, nil, q + ".lora_A.weight: cannot import: with lora_B and the scale 1 it adds"},
+		"replaced": {nil, nil, nan, norm + ".modules_to_save.default.weight: cannot import: element 1 is NaN"},
+	} {
+		for base, precision := range map[string]recipe.Precision{
+			llamaF32: {}, llamaBF16: {}, "../testdata/models/llama-f16": {Type: quantize.Int8},
+		} {
+			var list []tensor
+			set := func(data []byte, name string, shape ...int64) {
+				x := f32(name, shape...)
+				x.data = make([]byte, x.Size())
+				copy(x.data[4:], data)
+				list = append(list, x)
+			}
+			src := openModel(t, base)
+			w, err := src.Lookup(q + ".weight")
+			if err != nil {
+				t.Fatal(err)
+			}
+			set(c.a, q+".lora_A.weight", 2, w.Shape[1])
+			set(c.b, q+".lora_B.weight", w.Shape[0], 2)
+			if name == "product" {
+				list[0].data = bytes.Repeat(large, int(2*w.Shape[1]))
+			}
+			if c.whole != nil {
+				saved := strings.Replace(norm, ".weight", ".modules_to_save.default.weight", 1)
+				c.want = "base_model.model." + saved + ": cannot import: element 1 is NaN"
+				set(c.whole, saved, w.Shape[1])
+			}
+			store := openStore(t)
+			_, err = Create(t.Context(), store, modelName(t, "x"),
+				from(absolute(t, base), adapterLine(writeLoRA(t, list...))), Options{Precision: precision})
+			if err == nil || !strings.Contains(err.Error(), "adapter_model.safetensors: tensor base_model.model.") ||
+				!strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %s: error %v, want %s", name, base, err, c.want)
+			}
+			if got := contents(t, store); len(got) > 0 {
+				t.Errorf("%s, %s: left %q", name, base, got)
+			}
 		}
-		if got := finished(t, store); len(got) > 0 {
-			t.Errorf("left %q", got)
-		}
-	})
+	}
 }
 
 // An adapter is merged into a packed weight if a type is requested, and finds the tensor under another prefix.

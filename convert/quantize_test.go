@@ -279,7 +279,7 @@ func TestNotFinite(t *testing.T) {
 		"model.safetensors: tensor "+name+": element 1234 is +Inf") {
 		t.Errorf("error %v", err)
 	}
-	if left := finished(t, store); len(left) != 0 {
+	if left := contents(t, store); len(left) != 0 {
 		t.Errorf("left %q", left)
 	}
 	mustCreate(t, store, "x", from(dir), Options{}) // a copy does not quantize

@@ -27,6 +27,9 @@ const (
 
 const maxConfig = 4 << 20
 
+// prefix is what PEFT puts before the names of all tensors. Other trainers leave it out.
+const prefix = "base_model.model."
+
 // Adapter is an open adapter. The caller must close it.
 type Adapter struct {
 	Folder safetensors.Folder
@@ -35,6 +38,8 @@ type Adapter struct {
 	// Whole lists the tensors that replace those of the base model: of modules_to_save, and trained biases. They have the
 	// base model's names.
 	Whole []Whole
+	// Tied: the embedding and the output head of a model that ties them were trained as one (ensure_weight_tying).
+	Tied bool
 
 	file *safetensors.File
 }
@@ -114,6 +119,7 @@ func (a *Adapter) open() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", path, packed.ErrSource, err)
 	}
+	a.Tied = c.Tying
 	if a.file, err = safetensors.OpenIn(a.Folder, WeightsName); errors.Is(err, fs.ErrNotExist) {
 		err = a.openOther(err)
 	}
@@ -162,9 +168,9 @@ func (a *Adapter) classify(c config) error {
 	var modules []string
 	for _, t := range a.file.Header().Tensors {
 		s := safetensors.Source{Tensor: t, File: a.file}
-		name, ok := strings.CutPrefix(t.Name, "base_model.model.")
-		if !ok {
-			return wrong(s, "its name does not begin with base_model.model., as in PEFT's adapters")
+		name, ok := strings.CutPrefix(t.Name, prefix)
+		if !ok && !strings.Contains(name, ".lora_") {
+			return wrong(s, "its name does not begin with %s, as in PEFT's adapters", prefix)
 		}
 		if !slices.Contains([]safetensors.DType{safetensors.F32, safetensors.F16, safetensors.BF16}, t.DType) {
 			return wrong(s, "it is %s: only F32, F16 and BF16 can be merged", t.DType)

@@ -23,6 +23,7 @@ type config struct {
 	Bias    string   `json:"bias"`
 	Init    any      `json:"init_lora_weights"`
 	Targets any      `json:"target_modules"`
+	Tying   bool     `json:"ensure_weight_tying"`
 }
 
 // supportedKeys are the keys that config reads, and those that do not affect the merged weights: they concern training

@@ -60,7 +60,12 @@ func (m merged) Floats(dst []byte, begin, count int64) error {
 	for i, s := range sum {
 		w := math.Float32frombits(binary.LittleEndian.Uint32(dst[4*i:]))
 		// The conversion prevents a fused multiply-add, which would round differently on some processors.
-		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(w+float32(m.Scale*s)))
+		by := float32(m.Scale * s)
+		if !finite(by) {
+			return wrong(m.A, "with lora_B and the scale %g it adds %g to element %d of the weight; the adapter is damaged",
+				m.Scale, by, begin+int64(i))
+		}
+		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(w+by))
 	}
 	return nil
 }
@@ -83,9 +88,32 @@ func (m merged) Codes(quantize.Blocks, int64, int64) error {
 
 func floats(t safetensors.Source, begin, count int64) ([]float32, error) {
 	buf := make([]byte, 4*count)
-	if err := packed.PlainElements(t).Floats(buf, begin, count); err != nil {
-		// %v keeps the error from being taken for one about an element of the base model's tensor.
-		return nil, wrong(t, "from element %d on: %v", begin, err)
+	if err := (elements{t}).Floats(buf, begin, count); err != nil {
+		return nil, err
 	}
 	return quantize.Float32s(buf, quantize.F32)
 }
+
+// Elements reads an adapter's tensor. An element that is not finite is an error that names it.
+func Elements(t safetensors.Source) packed.Elements { return elements{t} }
+
+type elements struct{ t safetensors.Source }
+
+// Floats implements packed.Elements.
+func (e elements) Floats(dst []byte, begin, count int64) error {
+	if err := packed.PlainElements(e.t).Floats(dst, begin, count); err != nil {
+		// %v keeps the error from being taken for one about an element of the base model's tensor.
+		return wrong(e.t, "from element %d on: %v", begin, err)
+	}
+	for i := range count {
+		if v := math.Float32frombits(binary.LittleEndian.Uint32(dst[4*i:])); !finite(v) {
+			return wrong(e.t, "element %d is %g; the adapter is damaged", begin+i, v)
+		}
+	}
+	return nil
+}
+
+// Codes is never called: an adapter's tensor has no codes.
+func (e elements) Codes(quantize.Blocks, int64, int64) error { return wrong(e.t, "it has no codes") }
+
+func finite(v float32) bool { return v-v == 0 }

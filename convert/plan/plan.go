@@ -28,11 +28,13 @@ import (
 
 // Plan describes the complete contents of an image.
 type Plan struct {
-	Config   manifest.Config `json:"config"`
-	Files    []source.File   `json:"files"`   // sorted by name
-	Tensors  []Tensor        `json:"tensors"` // in the model's order of use, the draft's last
-	Dropped  []Dropped       `json:"dropped"` // sorted by name
-	Warnings []string        `json:"warnings"`
+	Config  manifest.Config `json:"config"`
+	Files   []source.File   `json:"files"`   // sorted by name
+	Tensors []Tensor        `json:"tensors"` // in the model's order of use, the draft's last
+	Dropped []Dropped       `json:"dropped"` // sorted by name
+	// NotImported sums the dropped tensors by the part of the model that is lost with them, such as a tower.
+	NotImported []NotImported `json:"not_imported,omitempty"`
+	Warnings    []string      `json:"warnings"`
 	// Assumed lists what a dry run cannot know, because it reads no data of tensors.
 	Assumed  []string        `json:"assumed,omitempty"`
 	Adapters []source.Merged `json:"adapters,omitempty"` // of ADAPTER lines, in order
@@ -73,6 +75,7 @@ type ByType struct {
 // Dropped is a tensor of the checkpoint that the image does not contain.
 type Dropped struct {
 	Source
+	Part   string `json:"part,omitempty"` // of the model that is lost with it; "" = nothing is
 	Reason string `json:"reason"`
 }
 
@@ -123,6 +126,7 @@ func New(ctx context.Context, src *source.Source, opts Options) (*Plan, error) {
 	if err := p.addFiles(); err != nil {
 		return nil, err
 	}
+	plan.sumDropped()
 	plan.sum()
 	return plan, plan.check()
 }
@@ -213,11 +217,11 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 
 // drop adds the source's tensors that the image does not contain.
 func (p *planner) drop(ctx context.Context, match arch.Match) error {
-	add := func(t source.Tensor, reason string) {
-		p.plan.Dropped = append(p.plan.Dropped, Dropped{Source: describeTensor(&t), Reason: reason})
+	add := func(t *source.Tensor, part, reason string) {
+		p.plan.Dropped = append(p.plan.Dropped, Dropped{describeTensor(t), part, reason})
 	}
 	for _, i := range p.src.Ignored() {
-		add(i.Tensor, i.Reason)
+		add(&i.Tensor, i.Part, i.Reason)
 	}
 	for _, d := range match.Dropped {
 		t, err := p.src.Lookup(d.Name)
@@ -233,10 +237,10 @@ func (p *planner) drop(ctx context.Context, match arch.Match) error {
 				return err
 			}
 		}
-		add(*t, d.Reason)
+		add(t, d.Part, d.Reason)
 	}
 	for _, t := range p.src.Unlisted() {
-		add(t, source.IndexName+" does not list it there")
+		add(&t, "unlisted tensors", source.IndexName+" does not list them")
 	}
 	return nil
 }

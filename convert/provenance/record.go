@@ -39,6 +39,8 @@ type Record struct {
 	Equalized *plan.Equalized `json:"equalized,omitempty"`
 	Tensors   []MadeTensor    `json:"tensors"` // in the image's order; the draft's start with "draft."
 	Dropped   []DroppedSource `json:"dropped,omitempty"`
+	// NotImported sums the dropped tensors by the part of the model that is lost with them; nil = none is
+	NotImported []plan.NotImported `json:"not_imported,omitempty"`
 }
 
 // AdapterOrigin is a merged adapter.
@@ -140,6 +142,7 @@ func (m Made) record(ctx context.Context) (*Record, error) {
 	for _, d := range m.Plan.Dropped {
 		r.Dropped = append(r.Dropped, DroppedSource{d.Name, d.File, d.Reason})
 	}
+	r.NotImported = m.Plan.NotImported
 	return r, nil
 }
 

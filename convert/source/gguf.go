@@ -243,7 +243,7 @@ func (src *Source) Notes() []string {
 	if src.gguf == nil {
 		return src.notes
 	}
-	return append(slices.Clone(src.notes), src.gguf.Notes...)
+	return slices.Concat(src.gguf.Notes, src.notes)
 }
 
 // HeadersOnly reports whether no data of tensors may be read.
@@ -256,7 +256,7 @@ func (src *Source) Assumed() []string { return src.assumed }
 func (src *Source) addFound(found packed.Result) {
 	src.tensors = append(src.tensors, tensorsOf(src.folder, found)...)
 	for _, i := range found.Ignored {
-		src.ignored = append(src.ignored, Ignored{fileTensor(src.folder, i.Source), i.Reason})
+		src.ignored = append(src.ignored, Ignored{Tensor: fileTensor(src.folder, i.Source), Reason: i.Reason})
 		if i.Assumed {
 			src.doubtful = append(src.doubtful, i.Name)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/packed"
@@ -26,10 +27,18 @@ type MergedTensor struct {
 	Scale float32 `json:"scale,omitempty"` // factor of the added product; 0 = the adapter replaces the tensor
 }
 
-// Merge replaces the tensors that an adapter changes.
+// Merge replaces the tensors that an adapter changes. What it changes in parts that are not imported is left out, and
+// listed with the ignored tensors.
 func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 	plan := Merged{Config: digest.FromBytes(a.Config)}
+	saved, err := src.settleHead(a)
+	if err != nil {
+		return plan, err
+	}
+	names := src.names()
 	var ranks []int64
+	whole := 0
+	left := []Ignored{}
 	changed := map[string]string{} // the adapter's tensor, by the changed weight's name
 	change := func(at int, w Tensor, by string, m MergedTensor) error {
 		if other, twice := changed[w.Name]; twice {
@@ -41,7 +50,13 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 		return nil
 	}
 	for _, d := range a.Deltas {
-		parts, err := src.targets(a, d)
+		if drop, ok := names.drops(d.Module + ".weight"); ok {
+			for _, s := range []safetensors.Source{d.A, d.B} {
+				left = append(left, leftOut(d.Folder, s, drop))
+			}
+			continue
+		}
+		parts, err := src.targets(names, a, d)
 		if err != nil {
 			return plan, err
 		}
@@ -56,13 +71,17 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 			ranks = append(ranks, d.Rank)
 		}
 	}
-	for _, whole := range a.Whole {
-		at, err := src.target(a, whole.Source, whole.Name)
+	for _, t := range saved {
+		if drop, ok := names.drops(t.Name); ok {
+			left = append(left, leftOut(t.Folder, t.Source, drop))
+			continue
+		}
+		at, err := src.target(names, a, t.Source, t.Name)
 		if err != nil {
 			return plan, err
 		}
 		old := src.tensors[at]
-		w := wholeWeight(old, whole.Folder, whole.Source)
+		w := wholeWeight(old, t.Folder, t.Source)
 		switch {
 		case !slices.Equal(w.Shape, old.Shape):
 			err = fmt.Errorf("it is %v, but %s is %v", w.Shape, old.Name, old.Shape)
@@ -70,15 +89,26 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 			err = fmt.Errorf("it replaces %s, which an adapter has already changed", old.Name)
 		}
 		if err != nil {
-			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), whole.Source.Name, ErrSource, err)
+			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), t.Source.Name, ErrSource, err)
 		}
-		if err := change(at, w, whole.Source.Name, MergedTensor{Name: w.Name}); err != nil {
+		if err := change(at, w, t.Source.Name, MergedTensor{Name: w.Name}); err != nil {
 			return plan, err
 		}
+		whole++
+	}
+	if len(plan.Merged) == 0 {
+		return plan, fmt.Errorf("%s: %w: all it changes is in parts that are not imported, such as %s: %s", a.Path(),
+			ErrSource, encode.Clip(left[0].Name), left[0].Reason)
 	}
 	slices.SortFunc(plan.Merged, func(a, b MergedTensor) int { return strings.Compare(a.Name, b.Name) })
-	src.recognized = append(slices.Clone(src.recognized), recognizedAdapter(ranks, len(a.Whole)))
+	src.ignored = append(slices.Clone(src.ignored), left...)
+	src.recognized = append(slices.Clone(src.recognized), recognizedAdapter(ranks, whole))
 	return plan, nil
+}
+
+// leftOut is a tensor of an adapter for a part of the model that is not imported.
+func leftOut(folder safetensors.Folder, s safetensors.Source, d arch.Drop) Ignored {
+	return Ignored{fileTensor(folder, s), strings.TrimPrefix(d.Part+" of the adapter", " of "), d.Reason}
 }
 
 func recognizedAdapter(ranks []int64, whole int) packed.Recognized {
@@ -98,34 +128,6 @@ func recognizedAdapter(ranks []int64, whole int) packed.Recognized {
 	return r
 }
 
-// target finds the checkpoint's tensor that an adapter changes. The model class's name for a tensor may have another
-// prefix than the checkpoint's. If no tensor has the name, target matches the longest suffix that any tensor has; it
-// must be unique.
-func (src *Source) target(a *adapter.Adapter, s safetensors.Source, name string) (int, error) {
-	if i := slices.IndexFunc(src.tensors, func(w Tensor) bool { return w.Name == name }); i >= 0 {
-		return i, nil
-	}
-	var found []int
-	for rest := name; len(found) == 0 && strings.Contains(rest, ".") && (rest[0] < '0' || rest[0] > '9'); {
-		for i, w := range src.tensors {
-			if strings.HasSuffix("."+w.Name, "."+rest) {
-				found = append(found, i)
-			}
-		}
-		_, rest, _ = strings.Cut(rest, ".")
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return 0, fmt.Errorf("%s: tensor %s: %w: %s has no tensor %s to change; it is an adapter of another model",
-			a.Path(), s.Name, ErrSource, src.From, encode.Clip(name))
-	}
-	return 0, fmt.Errorf("%s: tensor %s: %w: it matches both %s and %s; "+
-		"merge it with merge_and_unload of the Python package peft",
-		a.Path(), s.Name, ErrSource, src.tensors[found[0]].Name, src.tensors[found[1]].Name)
-}
-
 func isMerged(w Tensor) bool { return w.Coded != nil && strings.HasSuffix(w.Coded.Format, withAdapter) }
 
 const withAdapter = " with an adapter"
@@ -141,43 +143,48 @@ func mergedWeight(w Tensor, d adapter.Delta) (Tensor, error) {
 	if w.Quant != 0 {
 		return w, fmt.Errorf("%s is already %s; merge the adapter into the unquantized model", w.Name, w.Quant)
 	}
-	coded := packed.Weight{Name: w.Name, Shape: w.Shape, DType: w.DType, Why: "an adapter is merged into it", Plain: true}
-	base := w.Parts()
-	switch {
-	case w.Coded != nil:
+	if w.Coded == nil && w.DType != safetensors.F32 && w.DType != safetensors.F16 && w.DType != safetensors.BF16 {
+		return w, fmt.Errorf("%s is %s: only F32, F16 and BF16 can be merged", w.Name, w.DType)
+	}
+	out := derived(w, w.Name, "an adapter is merged into it")
+	coded := out.Coded
+	coded.Format = strings.TrimSuffix(coded.Format, withAdapter) + withAdapter
+	coded.Read = adapter.Merged(coded.Read, d)
+	coded.Parts = append(coded.Parts, d.A, d.B)
+	out.parts = append(out.parts, fileTensor(d.Folder, d.A), fileTensor(d.Folder, d.B))
+	return out, nil
+}
+
+// derived returns a tensor that is read from another one.
+func derived(w Tensor, name, why string) Tensor {
+	coded := packed.Weight{Name: name, Shape: w.Shape, DType: w.DType, Why: why, Plain: true}
+	if w.Coded != nil {
 		coded.Format, coded.Plain, coded.Read = w.Coded.Format, w.Coded.Plain, w.Coded.Read
 		coded.Parts = slices.Clone(w.Coded.Parts)
-	case w.DType != safetensors.F32 && w.DType != safetensors.F16 && w.DType != safetensors.BF16:
-		return w, fmt.Errorf("%s is %s: only F32, F16 and BF16 can be merged", w.Name, w.DType)
-	default:
+	} else {
 		coded.Format, coded.Read = strings.ToLower(string(w.DType)), w.Elements()
 		coded.Parts = []safetensors.Source{{Tensor: safetensors.Tensor{Name: w.Name, DType: w.DType, Shape: w.Shape}}}
 		if at, ok := w.place.(shard); ok {
 			coded.Parts[0] = at.tensor
 		}
 	}
-	coded.Format = strings.TrimSuffix(coded.Format, withAdapter) + withAdapter
-	coded.Read = adapter.Merged(coded.Read, d)
-	coded.Parts = append(coded.Parts, d.A, d.B)
 	return Tensor{
-		Name: w.Name, DType: w.DType, Shape: w.Shape, File: w.File, Path: w.Path, Coded: &coded,
-		parts: append(slices.Clone(base), fileTensor(d.Folder, d.A), fileTensor(d.Folder, d.B)),
-	}, nil
+		Name: name, DType: w.DType, Shape: w.Shape, File: w.File, Path: w.Path, Coded: &coded, parts: slices.Clone(w.Parts()),
+	}
 }
 
-// wholeWeight returns an adapter's tensor that replaces one of the base model, in the base model's element type.
+// wholeWeight returns an adapter's tensor that replaces one of the base model, in the base model's element type if that
+// is one of an adapter's.
 func wholeWeight(old Tensor, folder safetensors.Folder, s safetensors.Source) Tensor {
 	w := fileTensor(folder, s)
-	w.Name = old.Name
-	if s.DType == old.DType || old.DType != safetensors.F32 && old.DType != safetensors.F16 &&
-		old.DType != safetensors.BF16 {
-		return w
+	w.Name, w.parts = old.Name, []Tensor{fileTensor(folder, s)}
+	if old.DType == safetensors.F32 || old.DType == safetensors.F16 || old.DType == safetensors.BF16 {
+		w.DType = old.DType
 	}
-	w.DType, w.parts = old.DType, []Tensor{fileTensor(folder, s)}
 	w.Coded = &packed.Weight{
-		Name: old.Name, Shape: s.Shape, DType: old.DType,
+		Name: old.Name, Shape: s.Shape, DType: w.DType,
 		Format: strings.ToLower(string(s.DType)) + withAdapter, Why: "it is the adapter's",
-		Plain: true, Parts: []safetensors.Source{s}, Read: packed.PlainElements(s),
+		Plain: true, Parts: []safetensors.Source{s}, Read: adapter.Elements(s),
 	}
 	return w
 }

@@ -2,7 +2,6 @@ package source
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/adapter"
@@ -16,12 +15,13 @@ type partDelta struct {
 
 // targets finds the tensors that a delta changes: the module's weight, or, if the source has that in parts, such as an
 // image of a checkpoint with fused queries, keys and values, each part with its rows of lora_B.
-func (src *Source) targets(a *adapter.Adapter, d adapter.Delta) ([]partDelta, error) {
+func (src *Source) targets(n names, a *adapter.Adapter, d adapter.Delta) ([]partDelta, error) {
 	name := d.Module + ".weight"
-	at, err := src.target(a, d.A, name)
+	at, err := src.target(n, a, d.A, name)
 	if err == nil {
 		return []partDelta{{d, at}}, nil
 	}
+	name, _ = n.table.Canonical(name)
 	var parts []partDelta
 	for _, s := range src.Model.Table().Specs {
 		form, ok := rowsOf(s, name)
@@ -32,7 +32,7 @@ func (src *Source) targets(a *adapter.Adapter, d adapter.Delta) ([]partDelta, er
 			return nil, fmt.Errorf("%s: tensor %s: %w: with lora_B it changes a weight of shape %v, but that of %s is %v",
 				a.Path(), d.A.Name, ErrSource, []int64{d.B.Shape[0], d.A.Shape[1]}, form.Names[0], whole)
 		}
-		at, errPart := src.target(a, d.A, s.Name)
+		at, errPart := src.target(n, a, d.A, s.Name)
 		if errPart != nil {
 			return nil, errPart
 		}
@@ -46,8 +46,7 @@ func (src *Source) targets(a *adapter.Adapter, d adapter.Delta) ([]partDelta, er
 	return parts, nil
 }
 
-// rowsOf returns the form in which a table's matrix is some consecutive rows of the tensor with this name. The name may
-// have more or fewer prefixes than the table's.
+// rowsOf returns the form in which a table's matrix is some consecutive rows of the tensor with this name.
 func rowsOf(s arch.Spec, name string) (arch.Form, bool) {
 	for _, f := range s.Forms {
 		if f.Make != arch.Gather || f.Transposed || len(f.Names) != 1 || len(f.Runs) != 1 || len(s.Shape) != 2 ||
@@ -56,8 +55,7 @@ func rowsOf(s arch.Spec, name string) (arch.Form, bool) {
 		}
 		run := f.Runs[0]
 		rows := run.Times == 1 && run.Count == s.Shape[0]*s.Shape[1] && run.Begin%s.Shape[1] == 0
-		same := strings.HasSuffix("."+f.Names[0], "."+name) || strings.HasSuffix("."+name, "."+f.Names[0])
-		if rows && same {
+		if rows && f.Names[0] == name {
 			return f, true
 		}
 	}

@@ -21,12 +21,19 @@ import (
 	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
 )
 
 // ErrSource reports a source that cannot be imported.
 var ErrSource = packed.ErrSource
+
+// Unusable reports whether an error is about the contents of a source, so that another run with it has the same error.
+func Unusable(err error) bool {
+	var element *quantize.ElementError
+	return errors.Is(err, ErrSource) || errors.Is(err, safetensors.ErrTruncated) || errors.As(err, &element)
+}
 
 // Names of files in folders and images.
 const (
@@ -58,9 +65,10 @@ type Source struct {
 	gguf       *checkpoint.Checkpoint // of GGUF files
 }
 
-// Ignored is a tensor of a quantized checkpoint that is not needed.
+// Ignored is a tensor of a quantized checkpoint or of an adapter that is not needed.
 type Ignored struct {
 	Tensor
+	Part   string // of the model that is lost with it; "" = nothing is
 	Reason string
 }
 

@@ -154,5 +154,9 @@ func locate(err error, batch []sourceRange, t plan.Tensor) error {
 	}
 	s := t.Sources[source]
 	err = &quantize.ElementError{Index: i, Value: at.Value, Err: at.Err}
-	return fmt.Errorf("%s: tensor %s: %w", s.Tensor.Path, s.Name, err)
+	name := s.Name
+	if s.Tensor.Coded != nil {
+		name += " (" + s.Tensor.Format() + ")"
+	}
+	return fmt.Errorf("%s: tensor %s: %w", s.Tensor.Path, name, err)
 }

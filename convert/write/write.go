@@ -3,6 +3,7 @@
 // Contract:
 //   - Blobs stay in the store's ingest folder until the last one is complete. A run that fails or is killed leaves
 //     models and blobs unchanged; the next run with the same plan and source resumes it.
+//   - After an error of the source itself, which another run would have again, nothing of the run is kept.
 //   - Bytes of a remote source that are not the published ones are an error, and nothing of that run is kept.
 //   - The number of processors and the amount of memory have no influence on a byte.
 //   - Memory is a fixed number of slabs, whatever the size of a tensor.
@@ -95,8 +96,8 @@ func Image(ctx context.Context, store *store.Store, p *plan.Plan, opts Options) 
 		sink: opts.Sink, noKeep: opts.NoKeep, disk: semaphore.NewWeighted(limits.UnsentBlobs),
 	}
 	out, err := w.write(ctx, n)
-	if err != nil && source.Differs(w.sources()) {
-		ingest.Remove() // what is complete may be wrong, too
+	if err != nil && (source.Differs(w.sources()) || source.Unusable(err)) {
+		ingest.Remove() // what is complete may be wrong, too, or no run can use it
 		return nil, err
 	}
 	if err != nil {
