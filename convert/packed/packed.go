@@ -30,6 +30,7 @@ type Found struct {
 	From    []string // the keys and tensors that revealed it
 	Weights []Weight
 	Ignored []Ignored
+	Notes   []string // what the import changes
 }
 
 // Ignored is a tensor that the import does not need.
@@ -127,6 +128,7 @@ func Read(c *Checkpoint) (Result, error) {
 		} else {
 			r.Weights = append(r.Weights, f.Weights...)
 		}
+		r.Notes = append(r.Notes, f.Notes...)
 		if len(f.Weights) > 0 {
 			r.Recognized = append(r.Recognized, Recognized{k.Name, f.What, f.From, len(f.Weights)})
 		}
