@@ -145,7 +145,12 @@ func TestLeftOver(t *testing.T) {
 		{
 			safetensors.Tensor{Name: "w.codes", DType: safetensors.I8, Shape: []int64{8, 2}},
 			`{"quantization_config": {"quant_method": "aqlm"}}`,
-			`quantization_config: cannot import: it declares a quantized checkpoint (quant_method "aqlm")`,
+			`config.json quantization_config.quant_method = "aqlm": it is packed by AQLM, which this version does not read`,
+		},
+		{
+			safetensors.Tensor{Name: "w.codes", DType: safetensors.I8, Shape: []int64{8, 2}},
+			`{"quantization_config": {"quant_method": "new"}}`,
+			`quantization_config: cannot import: it declares a quantized checkpoint (quant_method "new")`,
 		},
 		{
 			safetensors.Tensor{Name: "w.codes", DType: safetensors.U32, Shape: []int64{8, 2}}, `{"quantization": {"bits": 4}}`,

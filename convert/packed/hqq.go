@@ -19,8 +19,8 @@ import (
 // hqqParts are the tensors of a layer that describe it or are its parameters. Those after zero are settings.
 var hqqParts = []string{
 	"scale", "zero", "nbits", "group_size", "axis", "shape", "packing", "unpack_view_dtype", "view_as_float",
-	"quant_scale", "quant_zero", "compute_dtype", "offload_meta", "encoded_state_dict", "stores_quant_config", "channel_wise", "optimize",
-	"round_zero",
+	"quant_scale", "quant_zero", "compute_dtype", "offload_meta", "encoded_state_dict", "stores_quant_config",
+	"channel_wise", "optimize", "round_zero",
 }
 
 func findHQQ(c *Checkpoint) (Found, error) {

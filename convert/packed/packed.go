@@ -101,6 +101,9 @@ type Result struct {
 // Read finds all weights of a checkpoint.
 func Read(c *Checkpoint) (Result, error) {
 	var r Result
+	if err := c.checkForeign(); err != nil {
+		return Result{}, err
+	}
 	names := map[string]string{} // formats by weight name
 	for _, k := range kinds {
 		f, err := k.Find(c)
