@@ -42,18 +42,19 @@ type Ignored struct {
 
 // Weight is a packed tensor, described as in a plain checkpoint.
 type Weight struct {
-	Name   string               // in a plain checkpoint
-	Shape  []int64              // of the elements
-	DType  safetensors.DType    // default type of the elements: BF16, F16 or F32
-	Format string               // a description for users
-	Parts  []safetensors.Source // the tensors that it is read from, the codes first
-	Type   quantize.Type        // format that represents the codes exactly; 0 = none
-	Why    string               // the reason that there is none
-	Plain  bool                 // if there is none, dequantize to DType without being asked; otherwise that is an error
-	Rule   string               // quantize rule that made the codes, according to the file; "" = unknown
-	Scales safetensors.DType    // of an affine Type's scales and biases, if it is not DType
-	Global float32              // factor of the whole tensor (nvfp4); Floats applies it, Codes does not; 0 = none
-	Read   Elements
+	Name    string               // in a plain checkpoint
+	Shape   []int64              // of the elements
+	DType   safetensors.DType    // default type of the elements: BF16, F16 or F32
+	Format  string               // a description for users
+	Parts   []safetensors.Source // the tensors that it is read from, the codes first
+	Type    quantize.Type        // format that represents the codes exactly; 0 = none
+	Why     string               // the reason that there is none
+	Plain   bool                 // if there is none, dequantize to DType without being asked; otherwise that is an error
+	Rule    string               // quantize rule that made the codes, according to the file; "" = unknown
+	Scales  safetensors.DType    // of an affine Type's scales and biases, if it is not DType
+	Global  float32              // factor of the whole tensor (nvfp4); Floats applies it, Codes does not; 0 = none
+	Several bool                 // it has several such factors, which Floats applies
+	Read    Elements
 }
 
 // Size returns the number of bytes that the weight is read from.
@@ -110,12 +111,13 @@ func Read(c *Checkpoint) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
+		whose := map[string]string{} // codes by part, of this kind: several weights may be parts of the same ones
 		for _, w := range f.Weights {
 			for _, p := range w.Parts {
-				if c.taken[p.Name] {
+				if c.taken[p.Name] && whose[p.Name] != w.Parts[0].Name {
 					return Result{}, wrong(p, "it would belong to two weights; one is %s", w.Name)
 				}
-				c.taken[p.Name] = true
+				c.taken[p.Name], whose[p.Name] = true, w.Parts[0].Name
 			}
 			if other, twice := names[w.Name]; twice {
 				return Result{}, wrong(w.Parts[0], "%s exists twice, as %s and as %s", w.Name, other, w.Format)
