@@ -22,9 +22,9 @@ type bitnetConfig struct {
 
 func findBitNet(c *Checkpoint) (Found, error) {
 	var f Found
-	declared := strings.EqualFold(c.method(), "bitnet")
+	named := strings.EqualFold(c.method(), "bitnet")
 	config := bitnetConfig{Class: "bitlinear"}
-	if declared {
+	if named {
 		if err := json.Unmarshal(c.HF, &config); err != nil {
 			return f, c.wrongConfig(c.hfKey, "%w", err)
 		}
@@ -41,11 +41,11 @@ func findBitNet(c *Checkpoint) (Found, error) {
 		scale, scaled := c.Lookup(layer + ".weight_scale")
 		one := scaled && isFloat(scale.DType) && elements(scale.Shape) == 1
 		switch {
-		case !declared && one:
+		case !named && one:
 			return f, wrong(t, "it is packed like BitNet's weights, but config.json does not say whether %s divides or "+
-				"multiplies; add %s with quant_method \"bitnet\" and linear_class \"bitlinear\" or \"autobitlinear\"",
-				scale.Name, keyHF)
-		case !declared:
+				"multiplies; add quantization_config with quant_method \"bitnet\" and linear_class \"bitlinear\" or "+
+				"\"autobitlinear\"", scale.Name)
+		case !named:
 			continue
 		case !one:
 			return f, wrong(t, "it holds codes of BitNet, but %s.weight_scale, one number, is missing or another; "+

@@ -42,7 +42,7 @@ func findBitsAndBytes(c *Checkpoint) (Found, error) {
 	var f Found
 	var eight []Weight
 	kinds := map[string]int{}
-	declared := strings.HasPrefix(c.method(), "bitsandbytes")
+	named := strings.HasPrefix(c.method(), "bitsandbytes")
 	dtype := c.plainType()
 	for _, t := range c.Tensors() {
 		name, kind, four := strings.Cut(t.Name, bnbState)
@@ -56,7 +56,7 @@ func findBitsAndBytes(c *Checkpoint) (Found, error) {
 			}
 			kinds[w.Format]++
 			f.Weights = append(f.Weights, w)
-		case linear && t.DType == safetensors.I8 && (declared || scaled):
+		case linear && t.DType == safetensors.I8 && (named || scaled):
 			m, err := c.bnb8(layer, t, dtype)
 			if err != nil {
 				return f, err
@@ -65,7 +65,7 @@ func findBitsAndBytes(c *Checkpoint) (Found, error) {
 			eight = append(eight, m)
 		}
 	}
-	if err := c.bnbOrphans(declared || len(f.Weights) > 0); err != nil || len(f.Weights)+len(eight) == 0 {
+	if err := c.bnbOrphans(named || len(f.Weights) > 0); err != nil || len(f.Weights)+len(eight) == 0 {
 		return f, err
 	}
 	if err := c.finishWeights(eight); err != nil {
@@ -76,7 +76,7 @@ func findBitsAndBytes(c *Checkpoint) (Found, error) {
 	}
 	f.Weights = append(f.Weights, eight...)
 	f.What = counted(kinds)
-	if declared {
+	if named {
 		f.From = append(f.From, fmt.Sprintf("config.json %s.quant_method = %q", c.hfKey, c.method()))
 	}
 	first := f.Weights[0].Parts

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed/foreign"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -33,18 +34,18 @@ const foreignLayer = "model.layers.0.mlp.up_proj"
 
 // Each packing that is not read is named by its tensors, whether config.json names it or not.
 func TestForeignTensors(t *testing.T) {
-	for _, c := range foreign {
+	for _, c := range foreign.Packings {
 		for _, method := range []string{"", "gptq", "bitsandbytes"} {
 			for _, d := range []safetensors.DType{safetensors.I32, safetensors.U8} {
 				f := plainFolder(t)
-				f.add(foreignLayer+c.end, d, 16, 16)
-				f.add(foreignLayer+c.beside, safetensors.F16, 16)
+				f.add(foreignLayer+c.End, d, 16, 16)
+				f.add(foreignLayer+c.Beside, safetensors.F16, 16)
 				if method != "" {
 					f.config["quantization_config"] = map[string]any{"quant_method": method, "bits": 4}
 				}
 				_, err := f.read(t)
-				if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "packed by "+c.name+",") {
-					t.Errorf("%s, %s, method %q: %v", c.name, d, method, err)
+				if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "packed by "+c.Name+",") {
+					t.Errorf("%s, %s, method %q: %v", c.Name, d, method, err)
 				}
 			}
 		}
@@ -53,7 +54,7 @@ func TestForeignTensors(t *testing.T) {
 
 // Each packing that is not read is named by config.json if a tensor holds codes; plain tensors give way to a note.
 func TestForeignMethods(t *testing.T) {
-	for method, name := range methods {
+	for method, name := range foreign.Methods {
 		f := plainFolder(t)
 		f.config["quantization_config"] = map[string]any{"quant_method": method}
 		r, err := f.read(t)
@@ -84,16 +85,16 @@ func TestStrayCodes(t *testing.T) {
 func TestForeignNames(t *testing.T) {
 	for _, name := range published(t) {
 		f := load(t, name)
-		for _, c := range foreign {
+		for _, c := range foreign.Packings {
 			for tensor := range f.tensors {
-				base, ok := strings.CutSuffix(tensor, c.end)
-				if _, both := f.tensors[base+c.beside]; ok && both {
-					t.Errorf("%s: %s is taken for %s", name, tensor, c.name)
+				base, ok := strings.CutSuffix(tensor, c.End)
+				if _, both := f.tensors[base+c.Beside]; ok && both {
+					t.Errorf("%s: %s is taken for %s", name, tensor, c.Name)
 				}
 			}
 		}
 	}
-	if slices.ContainsFunc(foreign, func(f struct{ name, end, beside string }) bool { return f.end == f.beside }) {
+	if slices.ContainsFunc(foreign.Packings, func(p foreign.Packing) bool { return p.End == p.Beside }) {
 		t.Error("an entry names one tensor twice")
 	}
 }

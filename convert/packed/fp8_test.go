@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -89,7 +90,7 @@ func TestFP8Granularity(t *testing.T) {
 		}, nil)
 		config := []byte("{}")
 		if c.config != "" {
-			config, _ = json.Marshal(map[string]json.RawMessage{keyHF: json.RawMessage(c.config)})
+			config, _ = json.Marshal(map[string]json.RawMessage{declared.HF: json.RawMessage(c.config)})
 		}
 		r, err := Read(NewCheckpoint(safetensors.Dir("dir"), config, tensors))
 		switch {

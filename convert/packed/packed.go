@@ -102,8 +102,8 @@ type Result struct {
 // Read finds all weights of a checkpoint.
 func Read(c *Checkpoint) (Result, error) {
 	var r Result
-	if err := c.checkForeign(); err != nil {
-		return Result{}, err
+	if t, problem := c.foreign().Find(c.tensors); problem != "" {
+		return Result{}, wrong(t, "%s; %s", problem, usePlain)
 	}
 	names := map[string]string{} // formats by weight name
 	for _, k := range kinds {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/packed"
+	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -116,7 +117,7 @@ func (src *Source) readTensors(config []byte) error {
 	src.addFound(found)
 	for i := range src.Files {
 		if f := &src.Files[i]; f.Name == ConfigName {
-			f.Data = packed.Strip(f.Data)
+			f.Data = declared.Strip(f.Data)
 			f.Size = int64(len(f.Data))
 		}
 	}
