@@ -84,7 +84,7 @@ var described = []string{
 	".weight.quant_state.bitsandbytes__nf4", ".weight.quant_state.bitsandbytes__fp4",
 }
 
-// isStray reports whether a tensor holds codes that nothing describes.
+// isStray reports whether a matrix holds codes that nothing describes.
 func (c Checkpoint) isStray(t safetensors.Source) bool {
 	base, ok := strings.CutSuffix(t.Name, ".weight")
 	switch t.DType {
@@ -92,5 +92,5 @@ func (c Checkpoint) isStray(t safetensors.Source) bool {
 	default:
 		return false
 	}
-	return ok && !slices.ContainsFunc(described, func(end string) bool { return c.Has(base + end) })
+	return ok && len(t.Shape) > 1 && !slices.ContainsFunc(described, func(end string) bool { return c.Has(base + end) })
 }
