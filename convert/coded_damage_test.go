@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/packed"
+	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
@@ -121,7 +121,7 @@ func TestDamagedSources(t *testing.T) {
 			c.edit(up+".scales", func(tn *tensor) { tn.DType = safetensors.I16 })
 		}, source.ErrSource, []string{"tensor " + up + ".scales", "its type is I16"}},
 		{"mlx-int4-g32", "no quantization", func(_ *testing.T, c *checkpoint) {
-			c.files[source.ConfigName] = string(packed.Strip([]byte(c.files[source.ConfigName])))
+			c.files[source.ConfigName] = string(declared.Strip([]byte(c.files[source.ConfigName])))
 		}, source.ErrSource, []string{".weight: cannot import: it is packed by MLX", `no key "quantization"`}},
 		{"mlx-experts", "one projection of experts in other bits", func(t *testing.T, c *checkpoint) {
 			// The experts have 4 and 2 bits, and one tensor cannot have both types.

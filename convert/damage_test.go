@@ -122,7 +122,7 @@ func TestDamage(t *testing.T) {
 				c.edit("model.layers.0.mlp.up_proj.weight", func(tn *tensor) {
 					tn.Name, tn.DType = "model.layers.0.mlp.up_proj.codes", safetensors.I16
 				})
-			}, nil, source.ErrSource, []string{source.ConfigName, `quantized checkpoint (quant_method "aqlm")`},
+			}, nil, source.ErrSource, []string{source.ConfigName, `quant_method = "aqlm": it is packed by AQLM`},
 		},
 		{
 			"broken index", 2,

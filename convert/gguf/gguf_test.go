@@ -229,7 +229,12 @@ func TestHostile(t *testing.T) {
 		{"dimensions", begin(1, 0).tensor("w", ggml.F32, 0, 1, 1, 1, 1, 1).fill(200),
 			"tensor w has 5 dimensions, more than 4"},
 		{"elements", begin(1, 0).tensor("w", ggml.F32, 0, 1<<31, 1<<31).fill(200), "tensor w has too many elements"},
-		{"type", begin(1, 0).tensor("w", 9, 0, 32).fill(200), "tensor w: unsupported ggml type: Q8_1"},
+		{"type", begin(1, 0).tensor("w", 9, 0, 32).fill(200), "tensor w: unsupported ggml type: Q8_1; " +
+			"use a file of another type, such as Q4_K_M or Q8_0, or the model's unquantized checkpoint"},
+		{"other type", begin(1, 0).tensor("w", 43, 0, 256).fill(200), "tensor w: unsupported ggml type: type 43; " +
+			"use a file of another type, such as Q4_K_M or Q8_0, or the model's unquantized checkpoint"},
+		{"type of a fork", begin(1, 0).tensor("w", 143, 0, 128).fill(200), "tensor w: unsupported ggml type: PTQ1_0; " +
+			"use a file of another type, such as Q4_K_M or Q8_0, or the model's unquantized checkpoint"},
 		{"blocks", begin(1, 0).tensor("w", ggml.Q4_K, 0, 255).fill(200),
 			"tensor w has rows of 255 elements, not whole blocks of 256 (Q4_K)"},
 		{"end", begin(1, 0).tensor("w", ggml.F32, 0, 1000).fill(200),

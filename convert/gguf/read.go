@@ -298,7 +298,7 @@ const maxName = 1024
 // measure sets the tensor's size. Its shape is still in the order of the file.
 func (p *parser) measure(t *Tensor, elements int64) {
 	if err := t.Type.Check(); err != nil {
-		p.fail("tensor %s: %w", t.Name, err)
+		p.fail("tensor %s: %w; %s", t.Name, err, useOther)
 		return
 	}
 	block, size := t.Type.Block()
@@ -328,6 +328,9 @@ func (p *parser) place(h *Header) error {
 		alignment = n
 	}
 	h.Data = (p.at() + alignment - 1) / alignment * alignment
+	if p.disputed(h.Tensors, alignment, p.size-h.Data); p.err != nil {
+		return p.err
+	}
 	names := map[string]bool{}
 	for i := range h.Tensors {
 		t := &h.Tensors[i]

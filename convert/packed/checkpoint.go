@@ -1,7 +1,6 @@
 package packed
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/packed/declared"
+	"github.com/ingotml/ingot/convert/packed/foreign"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -44,12 +45,12 @@ func NewCheckpoint(folder safetensors.Folder, config []byte, tensors []safetenso
 		keys   map[string]json.RawMessage
 		prefix string
 	}{{top, ""}, {text, "text_config."}} {
-		if q := at.keys[keyMLX]; c.MLX == nil && isObject(q) {
-			c.MLX, c.mlxKey = q, at.prefix+keyMLX
+		if q := at.keys[declared.MLX]; c.MLX == nil && declared.IsObject(q) {
+			c.MLX, c.mlxKey = q, at.prefix+declared.MLX
 		}
-		for _, key := range []string{keyHF, keyCompression} {
+		for _, key := range []string{declared.HF, declared.Compression} {
 			switch q := at.keys[key]; {
-			case !isObject(q):
+			case !declared.IsObject(q):
 			case isMLX(q):
 				if c.MLX == nil {
 					c.MLX, c.mlxKey = q, at.prefix+key
@@ -60,18 +61,6 @@ func NewCheckpoint(folder safetensors.Folder, config []byte, tensors []safetenso
 		}
 	}
 	return c
-}
-
-// Keys of config.json.
-const (
-	keyMLX         = "quantization"
-	keyHF          = "quantization_config"
-	keyCompression = "compression_config" // the name in the first checkpoints of compressed-tensors
-)
-
-func isObject(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) > 0 && raw[0] == '{'
 }
 
 // isMLX reports whether a quantization_config is MLX's: it has bits or a mode but no method.
@@ -153,6 +142,19 @@ func (c *Checkpoint) method() string {
 }
 
 const usePlain = "use the checkpoint in bf16, f16 or f32"
+
+// foreign describes the checkpoint for the search for packings that are not read. Where config.json names MLX, that
+// kind says what is missing.
+func (c *Checkpoint) foreign() foreign.Checkpoint {
+	f := foreign.Checkpoint{
+		Has: func(name string) bool { return c.find(name) != nil }, Method: c.method(), Key: c.hfKey,
+		Codes: func(t safetensors.Source) bool { return !isPlain(t.DType) },
+	}
+	if c.MLX != nil && f.Method == "" {
+		f.Method = declared.MLX
+	}
+	return f
+}
 
 // leftOver returns an error if the checkpoint is quantized and no kind has recognized it. A configuration that declares
 // a quantized checkpoint whose tensors are all plain was left behind by a merge or a conversion: the tensors win, and

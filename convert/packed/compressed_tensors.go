@@ -1,9 +1,7 @@
 package packed
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -60,42 +58,6 @@ func findPacked(c *Checkpoint) (Found, error) {
 	return f, nil
 }
 
-// packedArgs is the configuration of a group of layers.
-type packedArgs struct {
-	Bits     int    `json:"num_bits"`
-	Type     string `json:"type"`
-	Strategy string `json:"strategy"`
-	Group    *int64 `json:"group_size"`
-}
-
-// readPacked reads the groups of layers, or returns nil if the configuration has none.
-func (c *Checkpoint) readPacked() (args []packedArgs, from []string, err error) {
-	if c.HF == nil || c.method() != "compressed-tensors" && c.method() != "compressed_tensors" {
-		return nil, nil, nil
-	}
-	var q struct {
-		Format string `json:"format"`
-		Groups map[string]struct {
-			Weights *packedArgs `json:"weights"`
-		} `json:"config_groups"`
-	}
-	if err := json.Unmarshal(c.HF, &q); err != nil {
-		return nil, nil, c.wrongConfig(c.hfKey, "%w", err)
-	}
-	from = append(from, fmt.Sprintf("config.json %s.quant_method = %q", c.hfKey, c.method()))
-	if q.Format != "" {
-		from = append(from, fmt.Sprintf("config.json %s.format = %q", c.hfKey, q.Format))
-	}
-	for _, name := range slices.Sorted(maps.Keys(q.Groups)) {
-		if w := q.Groups[name].Weights; w != nil {
-			args = append(args, *w)
-			from = append(from, fmt.Sprintf("config.json %s.config_groups.%s.weights: %d bits, %s",
-				c.hfKey, name, w.Bits, w.Strategy))
-		}
-	}
-	return args, from, nil
-}
-
 // packedLayer is a layer being read. Its codes and scales are stored by row.
 type packedLayer struct {
 	name          string
@@ -108,6 +70,7 @@ type packedLayer struct {
 	rows, columns int64
 	words         int64 // per row
 	groups, group int64
+	share         int64 // rows with the same scales and zero points
 	bits          int
 	bytes         bool // codes are I8
 	dense         bool // codes cross words
@@ -130,11 +93,7 @@ func (l packedLayer) matrix(c *Checkpoint) (Weight, error) {
 	if err := l.grouping(c); err != nil {
 		return m, err
 	}
-	what := fmt.Sprintf("groups of %d", l.group)
-	if l.groups == 1 {
-		what = "one scale a row"
-	}
-	m.Format = fmt.Sprintf("compressed-tensors int%d, %s", l.bits, what)
+	m.Format = fmt.Sprintf("compressed-tensors int%d, %s", l.bits, l.what())
 	g := &grid{rows: l.rows, columns: l.columns, bits: l.bits, groups: l.groups, symmetric: l.zeros == nil,
 		read: l}
 	m.Parts = l.parts()
@@ -187,7 +146,7 @@ func (l *packedLayer) size(c *Checkpoint) error {
 			rows, columns, l.rows, l.words)
 	}
 	l.columns = columns
-	for bits := 2; bits <= 8; bits++ {
+	for bits := 1; bits <= 8; bits++ {
 		dense := packedLayer{bits: bits, dense: true}.wordsFor(columns) == l.words
 		padded := packedLayer{bits: bits}.wordsFor(columns) == l.words
 		if (dense || padded) && (l.bits == 0 || l.configured(bits)) {
@@ -195,7 +154,7 @@ func (l *packedLayer) size(c *Checkpoint) error {
 		}
 	}
 	if l.bits == 0 {
-		return wrong(t, "rows of %d words cannot hold %d elements of 2 to 8 bits; download the checkpoint again",
+		return wrong(t, "rows of %d words cannot hold %d elements of 1 to 8 bits; download the checkpoint again",
 			l.words, columns)
 	}
 	if len(l.config) > 0 && !l.configured(l.bits) {
@@ -221,7 +180,7 @@ func readShape(shape safetensors.Source) (rows, columns int64, err error) {
 // are full if there is a scale for each row; 0 if neither fits.
 func (l packedLayer) inferColumns() int64 {
 	for _, a := range l.config {
-		if a.Bits < 2 || a.Bits > 8 || len(l.scales.Shape) != 2 {
+		if a.Bits < 1 || a.Bits > 8 || len(l.scales.Shape) != 2 {
 			continue
 		}
 		columns := l.words * 32 / int64(a.Bits)
@@ -252,73 +211,6 @@ func (l packedLayer) position(i int64) (word int64, shift uint) {
 	return i / per, uint(i % per * int64(l.bits))
 }
 
-func (l *packedLayer) widths() (list []int) {
-	for _, a := range l.config {
-		list = append(list, a.Bits)
-	}
-	return list
-}
-
-func (l *packedLayer) configured(bits int) bool { return slices.Contains(l.widths(), bits) }
-
-// grouping finds scales, zero points and the group index.
-func (l *packedLayer) grouping(c *Checkpoint) error {
-	s := *l.scales
-	if !isFloat(s.DType) {
-		return wrong(s, "it is %s, want F16, BF16 or F32; download the checkpoint again", s.DType)
-	}
-	if len(s.Shape) != 2 && len(s.Shape) != 1 || s.Shape[0] != l.rows || elements(s.Shape) == 0 {
-		return wrong(s, "it has shape %v, want scales for each of the weight's %d rows; download the checkpoint again",
-			s.Shape, l.rows)
-	}
-	l.groups = elements(s.Shape) / l.rows
-	if l.groups > l.columns || !l.findGroup() {
-		return wrong(s, "it has %d groups, but no group_size of config.json (%s) gives that for rows of %d elements; "+
-			"correct the configuration, or download the checkpoint again",
-			l.groups, l.sizes(), l.columns)
-	}
-	l.zeros = c.find(l.name + ".weight_zero_point")
-	if z := l.zeros; z != nil {
-		packed := z.DType == safetensors.I32 && elements(z.Shape) == l.wordsFor(l.rows)*l.groups
-		if !packed && !(z.DType == safetensors.I8 && elements(z.Shape) == l.rows*l.groups) {
-			return wrong(*z, "it is %s %v, want I32 [%d %d] or I8 [%d %d]; download the checkpoint again",
-				z.DType, z.Shape, l.wordsFor(l.rows), l.groups, l.rows, l.groups)
-		}
-	}
-	l.index = c.find(l.name + ".weight_g_idx")
-	return nil
-}
-
-// findGroup sets the group size to the configured one that matches the number of scales per row.
-func (l *packedLayer) findGroup() bool {
-	if len(l.config) == 0 {
-		l.group = (l.columns + l.groups - 1) / l.groups
-		return true
-	}
-	for _, a := range l.config {
-		l.group = l.columns
-		if a.Group != nil && *a.Group > 0 {
-			l.group = *a.Group
-		}
-		if (l.columns+l.group-1)/l.group == l.groups {
-			return true
-		}
-	}
-	return false
-}
-
-func (l *packedLayer) sizes() string {
-	var out []string
-	for _, a := range l.config {
-		if a.Group == nil || *a.Group <= 0 {
-			out = append(out, "one a row")
-		} else {
-			out = append(out, fmt.Sprint(*a.Group))
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
 func (l packedLayer) codes(dst []uint8, row, rows int64) error {
 	if l.bytes {
 		if err := readAt(*l.codesIn, dst, row*l.columns); err != nil {
@@ -344,6 +236,25 @@ func (l packedLayer) codes(dst []uint8, row, rows int64) error {
 }
 
 func (l packedLayer) params(scales, zeros []float32, row, rows int64) error {
+	if l.share == 1 {
+		return l.lines(scales, zeros, row, rows)
+	}
+	first := row / l.share
+	n := (row+rows-1)/l.share - first + 1
+	s, z := make([]float32, n*l.groups), make([]float32, n*l.groups)
+	if err := l.lines(s, z, first, n); err != nil {
+		return err
+	}
+	for r := range rows {
+		from := ((row+r)/l.share - first) * l.groups
+		copy(scales[r*l.groups:][:l.groups], s[from:])
+		copy(zeros[r*l.groups:][:l.groups], z[from:])
+	}
+	return nil
+}
+
+// lines reads whole lines of scales and zero points.
+func (l packedLayer) lines(scales, zeros []float32, row, rows int64) error {
 	width := int64(l.scales.DType.Bits() / 8)
 	buf := make([]byte, rows*l.groups*width)
 	if err := readAt(*l.scales, buf, row*l.groups*width); err != nil {

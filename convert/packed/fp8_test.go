@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -89,7 +90,7 @@ func TestFP8Granularity(t *testing.T) {
 		}, nil)
 		config := []byte("{}")
 		if c.config != "" {
-			config, _ = json.Marshal(map[string]json.RawMessage{keyHF: json.RawMessage(c.config)})
+			config, _ = json.Marshal(map[string]json.RawMessage{declared.HF: json.RawMessage(c.config)})
 		}
 		r, err := Read(NewCheckpoint(safetensors.Dir("dir"), config, tensors))
 		switch {
@@ -145,7 +146,12 @@ func TestLeftOver(t *testing.T) {
 		{
 			safetensors.Tensor{Name: "w.codes", DType: safetensors.I8, Shape: []int64{8, 2}},
 			`{"quantization_config": {"quant_method": "aqlm"}}`,
-			`quantization_config: cannot import: it declares a quantized checkpoint (quant_method "aqlm")`,
+			`config.json quantization_config.quant_method = "aqlm": it is packed by AQLM, which this version does not read`,
+		},
+		{
+			safetensors.Tensor{Name: "w.codes", DType: safetensors.I8, Shape: []int64{8, 2}},
+			`{"quantization_config": {"quant_method": "new"}}`,
+			`quantization_config: cannot import: it declares a quantized checkpoint (quant_method "new")`,
 		},
 		{
 			safetensors.Tensor{Name: "w.codes", DType: safetensors.U32, Shape: []int64{8, 2}}, `{"quantization": {"bits": 4}}`,

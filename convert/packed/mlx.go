@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -75,7 +76,7 @@ func findMLX(c *Checkpoint) (Found, error) {
 			if t, ok := c.Lookup(layer + ".scales"); ok {
 				w, _ := c.Lookup(layer + ".weight")
 				return f, wrong(w, "it is packed by MLX, with %s beside it, but config.json has no key %q "+
-					"with its bits and group_size; add it", t.Name, keyMLX)
+					"with its bits and group_size; add it", t.Name, declared.MLX)
 			}
 		}
 		return f, nil
@@ -140,7 +141,7 @@ func (c *Checkpoint) readMLX() (mlxMap, error) {
 	for key, value := range keys {
 		// Paths usually have a dot, but not those of top-level layers, so recognize them by their values.
 		flat := string(bytes.TrimSpace(value))
-		if isObject(value) || flat == "true" || flat == "false" && key != "quantize_input" {
+		if declared.IsObject(value) || flat == "true" || flat == "false" && key != "quantize_input" {
 			m.paths[key] = value
 		}
 	}

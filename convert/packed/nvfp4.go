@@ -26,15 +26,20 @@ func findFP4(c *Checkpoint) (Found, error) {
 		if t.DType != safetensors.U8 && t.DType != safetensors.I8 {
 			continue
 		}
-		w, ok, err := c.fp4Of(t)
-		if err == nil && !ok {
-			continue
+		list, ok, err := c.stackedFP4(t)
+		if !ok {
+			var w Weight
+			w, ok, err = c.fp4Of(t)
+			list = []Weight{w}
 		}
 		if err != nil {
 			return f, err
 		}
-		kinds[w.Format]++
-		f.Weights = append(f.Weights, w)
+		if !ok {
+			continue
+		}
+		kinds[list[0].Format]++
+		f.Weights = append(f.Weights, list...)
 	}
 	if len(f.Weights) == 0 {
 		return f, nil

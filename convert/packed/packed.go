@@ -30,6 +30,7 @@ type Found struct {
 	From    []string // the keys and tensors that revealed it
 	Weights []Weight
 	Ignored []Ignored
+	Notes   []string // what the import changes
 }
 
 // Ignored is a tensor that the import does not need.
@@ -41,18 +42,19 @@ type Ignored struct {
 
 // Weight is a packed tensor, described as in a plain checkpoint.
 type Weight struct {
-	Name   string               // in a plain checkpoint
-	Shape  []int64              // of the elements
-	DType  safetensors.DType    // default type of the elements: BF16, F16 or F32
-	Format string               // a description for users
-	Parts  []safetensors.Source // the tensors that it is read from, the codes first
-	Type   quantize.Type        // format that represents the codes exactly; 0 = none
-	Why    string               // the reason that there is none
-	Plain  bool                 // if there is none, dequantize to DType without being asked; otherwise that is an error
-	Rule   string               // quantize rule that made the codes, according to the file; "" = unknown
-	Scales safetensors.DType    // of an affine Type's scales and biases, if it is not DType
-	Global float32              // factor of the whole tensor (nvfp4); Floats applies it, Codes does not; 0 = none
-	Read   Elements
+	Name    string               // in a plain checkpoint
+	Shape   []int64              // of the elements
+	DType   safetensors.DType    // default type of the elements: BF16, F16 or F32
+	Format  string               // a description for users
+	Parts   []safetensors.Source // the tensors that it is read from, the codes first
+	Type    quantize.Type        // format that represents the codes exactly; 0 = none
+	Why     string               // the reason that there is none
+	Plain   bool                 // if there is none, dequantize to DType without being asked; otherwise that is an error
+	Rule    string               // quantize rule that made the codes, according to the file; "" = unknown
+	Scales  safetensors.DType    // of an affine Type's scales and biases, if it is not DType
+	Global  float32              // factor of the whole tensor (nvfp4); Floats applies it, Codes does not; 0 = none
+	Several bool                 // it has several such factors, which Floats applies
+	Read    Elements
 }
 
 // Size returns the number of bytes that the weight is read from.
@@ -100,18 +102,22 @@ type Result struct {
 // Read finds all weights of a checkpoint.
 func Read(c *Checkpoint) (Result, error) {
 	var r Result
+	if t, problem := c.foreign().Find(c.tensors); problem != "" {
+		return Result{}, wrong(t, "%s; %s", problem, usePlain)
+	}
 	names := map[string]string{} // formats by weight name
 	for _, k := range kinds {
 		f, err := k.Find(c)
 		if err != nil {
 			return Result{}, err
 		}
+		whose := map[string]string{} // codes by part, of this kind: several weights may be parts of the same ones
 		for _, w := range f.Weights {
 			for _, p := range w.Parts {
-				if c.taken[p.Name] {
+				if c.taken[p.Name] && whose[p.Name] != w.Parts[0].Name {
 					return Result{}, wrong(p, "it would belong to two weights; one is %s", w.Name)
 				}
-				c.taken[p.Name] = true
+				c.taken[p.Name], whose[p.Name] = true, w.Parts[0].Name
 			}
 			if other, twice := names[w.Name]; twice {
 				return Result{}, wrong(w.Parts[0], "%s exists twice, as %s and as %s", w.Name, other, w.Format)
@@ -127,6 +133,7 @@ func Read(c *Checkpoint) (Result, error) {
 		} else {
 			r.Weights = append(r.Weights, f.Weights...)
 		}
+		r.Notes = append(r.Notes, f.Notes...)
 		if len(f.Weights) > 0 {
 			r.Recognized = append(r.Recognized, Recognized{k.Name, f.What, f.From, len(f.Weights)})
 		}

@@ -38,6 +38,7 @@ func planCoded(t Tensor, c *chooser) (Tensor, error) {
 			return t, err
 		}
 		t.Coding.Target = quantize.CastTo(quantize.DType(t.Source))
+		t.dequantized = first.Tensor.Coded.Global != 0 || first.Tensor.Coded.Several
 		t.Rule = rule + " in " + strings.ToLower(string(t.Source)) + ": " + why
 	case want == 0 || want == same:
 		t.Coding.Target, t.Rule = same, rule
@@ -90,10 +91,11 @@ func (t Tensor) linear() bool {
 		!strings.HasSuffix(name, "embed_tokens.weight") && !strings.HasSuffix(name, ".kv_b_proj.weight")
 }
 
-// checkDequantize returns an error for sources that must only be dequantized on request.
+// checkDequantize returns an error for sources that must only be dequantized on request. Those with a scale of the
+// whole tensor are dequantized where it cannot be kept: they are experts, or embeddings.
 func (t Tensor) checkDequantize(why string) error {
 	for _, s := range t.Sources {
-		if w := s.Tensor.Coded; w != nil && !w.Plain {
+		if w := s.Tensor.Coded; w != nil && !w.Plain && w.Global == 0 {
 			return fmt.Errorf("%s: tensor %s: %w: it is %s, and %s; "+
 				"ask for a type with --quantize or --quantize-rule, or use the unquantized checkpoint",
 				s.Tensor.Path, s.Tensor.Parts()[0].Name, source.ErrSource, s.Format, why)

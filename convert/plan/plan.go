@@ -191,7 +191,7 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 			packed.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
 	}
 	tied := !slices.ContainsFunc(match.Tensors, func(m arch.Matched) bool { return m.Spec.IsHead() })
-	var requantized []string
+	var requantized, dequantized []string
 	for _, m := range match.Tensors {
 		t, err := p.planTensor(m, prefix, c)
 		if err != nil {
@@ -206,6 +206,14 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 		if t.requantized {
 			requantized = append(requantized, t.Name)
 		}
+		if t.dequantized {
+			dequantized = append(dequantized, t.Name)
+		}
+	}
+	if len(dequantized) > 0 {
+		p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf(
+			"%d tensors, including %s, are dequantized and take more memory, because their nvfp4 codes have several scales of "+
+				"whole matrices; -q int4 or another type makes them smaller", len(dequantized), dequantized[0]))
 	}
 	if len(requantized) > 0 {
 		p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf(

@@ -36,6 +36,7 @@ type Tensor struct {
 	Match  arch.Matched `json:"-"` // which elements of the sources
 
 	requantized bool // the source is quantized, and not [packed.Weight.Plain]
+	dequantized bool // the codes of nvfp4 are not kept, though nobody asked for another type
 }
 
 // Source is a tensor of the source.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/packed"
+	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -100,7 +101,7 @@ func (src *Source) readTensors(config []byte) error {
 	src.notes = append(src.notes, src.checkpoint.Notes()...)
 	for i := range src.Files {
 		if f := &src.Files[i]; f.Name == ConfigName {
-			f.Data = packed.Strip(f.Data)
+			f.Data = declared.Strip(f.Data)
 			f.Size = int64(len(f.Data))
 		}
 	}

@@ -30,6 +30,9 @@ var codes = map[Type]struct {
 	Q5_K:  {Codes{Format: quantize.Int5.WithGroup(32), Rounded: true}, recodeQ5_K},
 	TQ1_0: {Codes{Format: quantize.Int2.WithGroup(128)}, recodeTernary(digitTQ1, 52)},
 	TQ2_0: {Codes{Format: quantize.Int2.WithGroup(128)}, recodeTernary(digitTQ2, 64)},
+	Q1_0:  {Codes{Format: quantize.Int2.WithGroup(128)}, recodeQ1_0},
+	Q2_0:  {Codes{Format: quantize.Int2.WithGroup(64)}, recodeQ2_0},
+	PQ2_0: {Codes{Format: quantize.Int2.WithGroup(128)}, recodeQ2_0},
 	MXFP4: {Codes{Format: quantize.MXFP4}, recodeMXFP4},
 	NVFP4: {Codes{Format: quantize.NVFP4}, recodeNVFP4},
 }

@@ -49,7 +49,7 @@ func widen(t *testing.T, b []byte) []byte {
 func TestRecode(t *testing.T) {
 	for _, kind := range []ggml.Type{
 		ggml.Q4_0, ggml.Q4_1, ggml.Q5_0, ggml.Q5_1, ggml.Q8_0, ggml.Q4_K, ggml.Q5_K, ggml.TQ1_0, ggml.TQ2_0, ggml.MXFP4,
-		ggml.NVFP4,
+		ggml.NVFP4, ggml.Q1_0, ggml.Q2_0, ggml.PQ2_0,
 	} {
 		for _, scales := range []quantize.DType{quantize.F16, quantize.F32} {
 			t.Run(kind.String()+" "+string(scales), func(t *testing.T) { testRecode(t, kind, scales) })

@@ -71,22 +71,28 @@ func digest(values []float32) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Every type decodes bit for bit as the gguf package does.
+type digested struct {
+	Type     string
+	Elements int
+	SHA256   string
+}
+
+// Every type decodes bit for bit as the gguf package does, or as ggml does where the package has no decoder.
 func TestDecode(t *testing.T) {
-	text, err := os.ReadFile("testdata/decoded.json")
-	if err != nil {
-		t.Fatal(err)
+	var want []digested
+	for _, file := range []string{"decoded.json", "recent.json"} {
+		text, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []digested
+		if err := json.Unmarshal(text, &list); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, list...)
 	}
-	var want []struct {
-		Type     string
-		Elements int
-		SHA256   string
-	}
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
-	if len(want) != 23 {
-		t.Fatalf("%d types, want 23", len(want))
+	if len(want) != 25 {
+		t.Fatalf("%d types, want 25", len(want))
 	}
 	for _, w := range want {
 		t.Run(w.Type, func(t *testing.T) {
@@ -99,6 +105,20 @@ func TestDecode(t *testing.T) {
 				t.Errorf("%d elements with digest %s, want %d with %s", len(got), digest(got), w.Elements, w.SHA256)
 			}
 		})
+	}
+}
+
+// A block of PQ2_0 is two blocks of Q2_0 with the same scale.
+func TestDecodePQ2_0(t *testing.T) {
+	src := testBlocks(ggml.PQ2_0)
+	got := decode(t, ggml.PQ2_0, src)
+	var halves []byte
+	for ; len(src) > 0; src = src[34:] {
+		halves = append(append(halves, src[:18]...), src[:2]...)
+		halves = append(halves, src[18:34]...)
+	}
+	if want := decode(t, ggml.Q2_0, halves); digest(got) != digest(want) {
+		t.Error("the elements differ")
 	}
 }
 

@@ -53,6 +53,10 @@ const (
 	TQ2_0  Type = 35
 	MXFP4  Type = 39
 	NVFP4  Type = 40
+	Q1_0   Type = 41
+	Q2_0   Type = 42
+	// PQ2_0 is Q2_0 with a scale for 128 elements, of PrismML's fork of llama.cpp. Early files have the number of Q2_0.
+	PQ2_0 Type = 142
 )
 
 // layout describes a type. A plain type has a dtype, the others a decoder of one block.
@@ -96,16 +100,19 @@ var layouts = map[Type]layout{
 	TQ2_0:  {name: "TQ2_0", elements: super, bytes: 66, decode: decodeTQ2_0},
 	MXFP4:  {name: "MXFP4", elements: 32, bytes: 17, decode: decodeMXFP4},
 	NVFP4:  {name: "NVFP4", elements: 64, bytes: 36, decode: decodeNVFP4},
+	Q1_0:   {name: "Q1_0", elements: 128, bytes: 18, decode: decodeQ1_0},
+	Q2_0:   {name: "Q2_0", elements: 64, bytes: 18, decode: decodeQ2_0},
+	PQ2_0:  {name: "PQ2_0", elements: 128, bytes: 34, decode: decodeQ2_0},
 }
 
 // super is the number of elements in a block of the K, IQ and TQ types (QK_K).
 const super = 256
 
-// undecoded names the numbers that ggml defines and that cannot be imported: types that were removed or that only hold
-// activations, and types without a published decoder.
+// undecoded names the numbers that cannot be imported: ggml's types that were removed or that only hold activations,
+// and one of PrismML's fork.
 var undecoded = map[Type]string{
 	4: "Q4_2", 5: "Q4_3", 9: "Q8_1", 15: "Q8_K", 31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8", 36: "IQ4_NL_4_4",
-	37: "IQ4_NL_4_8", 38: "IQ4_NL_8_8", 41: "Q1_0",
+	37: "IQ4_NL_4_8", 38: "IQ4_NL_8_8", 143: "PTQ1_0",
 }
 
 // Check returns an error wrapping ErrType that names t if t cannot be decoded.

@@ -64,6 +64,9 @@ func (c *Checkpoint) read(s *set) error {
 	if err := s.checkCount(); err != nil {
 		return fmt.Errorf("%s: %w", s.path(), err)
 	}
+	if err := s.checkRotated(); err != nil {
+		return fmt.Errorf("%s: %w", s.path(), err)
+	}
 	g, err := arch.DetectGGUF(s)
 	if err == nil {
 		c.Config, err = g.MakeConfig(s)

@@ -143,6 +143,8 @@ func TestTypes(t *testing.T) {
 		{ggml.Q4_K, false, "int4-g32", "F16"}, {ggml.Q4_K, true, "int4-g32", "F16"},
 		{ggml.Q5_K, false, "int5-g32", "F16"}, {ggml.Q5_K, true, "int5-g32", "F16"},
 		{ggml.TQ1_0, false, "int2-g128", "F16"}, {ggml.TQ2_0, true, "int2-g128", "F16"},
+		{ggml.Q1_0, false, "int2-g128", "F16"}, {ggml.Q2_0, false, "int2", "F16"}, {ggml.Q2_0, true, "int2", "F16"},
+		{ggml.PQ2_0, false, "int2-g128", "F16"},
 		{ggml.Q6_K, false, "", "F16"}, {ggml.Q6_K, true, "", "F32"}, {ggml.Q2_K, false, "", "F16"},
 		{ggml.Q3_K, false, "", "F16"}, {ggml.IQ4XS, false, "", "F16"}, {ggml.IQ4NL, false, "", "F16"},
 		{ggml.IQ2XXS, false, "", "F16"}, {ggml.IQ1M, true, "", "F32"}, {ggml.IQ3S, false, "", "F16"},
@@ -300,6 +302,8 @@ func TestRefused(t *testing.T) {
 		{"integers", func(f *gguftest.File) { f.Tensors[1].Type = ggml.I32 },
 			packed.ErrSource, "only weights of floating point"},
 		{"rope", func(f *gguftest.File) { f.Set("llama.rope.scaling.type", gguf.Text("odd")) }, arch.ErrGGUF, `"odd"`},
+		{"rotated", func(f *gguftest.File) { f.Set("prism.hadamard.version", gguf.Number(1)) },
+			arch.ErrGGUF, "metadata prism.hadamard.version: its weights are rotated"},
 		{"no embedding", func(f *gguftest.File) { f.Tensors = f.Tensors[1:] }, arch.ErrGGUF, "token_embd.weight"},
 	} {
 		f := gguftest.Llama(ggml.F16)

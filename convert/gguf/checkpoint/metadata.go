@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/ingotml/ingot/arch"
 )
@@ -44,6 +45,18 @@ func (s *set) Floats(name string) ([]float32, error) {
 		out[i] = math.Float32frombits(le.Uint32(raw[4*i:]))
 	}
 	return out, nil
+}
+
+// checkRotated refuses PrismML's files whose weights are multiplied by a Hadamard matrix. Their programs multiply the
+// activations too; without that the model computes nonsense.
+func (s *set) checkRotated() error {
+	for _, key := range s.files[0].header.Metadata.Keys() {
+		if strings.HasPrefix(key, "prism.hadamard.") {
+			return fmt.Errorf("%w: metadata %s: its weights are rotated for activations that are rotated too, which this "+
+				"version does not do; use another file of the model, or its unquantized checkpoint", arch.ErrGGUF, key)
+		}
+	}
+	return nil
 }
 
 func elements(shape []int64) int64 {

@@ -1,4 +1,4 @@
-package packed
+package declared
 
 import (
 	"encoding/json"
@@ -50,8 +50,8 @@ func FuzzStrip(f *testing.F) {
 			t.Fatalf("%q: %v", out, err)
 		}
 		same := func(a, b json.RawMessage) bool { return string(a) == string(b) }
-		for _, key := range []string{keyMLX, keyHF, keyCompression} {
-			if isObject(before[key]) && isObject(after[key]) {
+		for _, key := range []string{MLX, HF, Compression} {
+			if IsObject(before[key]) && IsObject(after[key]) {
 				t.Errorf("%q has %s", out, key)
 			}
 			delete(before, key)

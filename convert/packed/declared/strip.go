@@ -1,4 +1,4 @@
-package packed
+package declared
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ func walk(data []byte, start, depth int, cuts *[]span) {
 			return
 		}
 		end := start + int(d.InputOffset())
-		if isObject(value) && slices.Contains([]string{keyMLX, keyHF, keyCompression}, key) {
+		if IsObject(value) && slices.Contains([]string{MLX, HF, Compression}, key) {
 			switch {
 			case run != nil:
 			case kept:
@@ -64,7 +64,7 @@ func walk(data []byte, start, depth int, cuts *[]span) {
 		if run != nil {
 			*cuts, run = append(*cuts, *run), nil
 		}
-		if key == "text_config" && depth == 0 && isObject(value) {
+		if key == "text_config" && depth == 0 && IsObject(value) {
 			walk(data, end-len(value), depth+1, cuts)
 		}
 		last, kept = end, true
