@@ -174,13 +174,10 @@ func loadTokenizer(from string, read func(name string) ([]byte, error)) (*tokeni
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
-	load := func(file, config []byte) (*tokenizer.Tokenizer, error) {
-		return compiled.Load(compiled.Dir(), compiled.Digest(file), func() ([]byte, error) { return file, nil }, config)
-	}
 	for _, kind := range []struct {
 		name string
-		load func(file, config []byte) (*tokenizer.Tokenizer, error)
-	}{{tokenizerJSON, load}, {tokenizerModel, tokenizer.LoadSentencePiece}} {
+		load func(string, string, func() ([]byte, error), []byte) (*tokenizer.Tokenizer, error)
+	}{{tokenizerJSON, compiled.Load}, {tokenizerModel, compiled.LoadSentencePiece}} {
 		file, err := read(kind.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -188,7 +185,8 @@ func loadTokenizer(from string, read func(name string) ([]byte, error)) (*tokeni
 		if err != nil {
 			return nil, err
 		}
-		tok, err := kind.load(file, config)
+		same := func() ([]byte, error) { return file, nil }
+		tok, err := kind.load(compiled.Dir(), compiled.Digest(file), same, config)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", from, err)
 		}

@@ -89,19 +89,23 @@ func checkLoaded(t *testing.T, tok *Tokenizer) {
 	}
 }
 
-// FuzzLoadSentencePiece is FuzzLoad for tokenizer.model.
-func FuzzLoadSentencePiece(f *testing.F) {
+// smallModel returns a tokenizer.model with one piece of most types.
+func smallModel(kind string) string {
 	piece := func(text string, score byte, kind byte) string {
 		body := "\x0a" + string(rune(len(text))) + text + "\x15\x00\x00" + string([]byte{score, 0xc0}) +
 			"\x18" + string(rune(kind))
 		return "\x0a" + string(rune(len(body))) + body
 	}
-	common := piece("<unk>", 0, sentencepiece.Unknown) + piece("<s>", 0, sentencepiece.Control) + piece("a", 1,
-		sentencepiece.Normal) +
-		piece("b", 2, sentencepiece.Normal) + piece("ab", 0, sentencepiece.Normal) + piece("x", 0, sentencepiece.UserDefined)
+	return piece("<unk>", 0, sentencepiece.Unknown) + piece("<s>", 0, sentencepiece.Control) +
+		piece("a", 1, sentencepiece.Normal) + piece("b", 2, sentencepiece.Normal) +
+		piece("ab", 0, sentencepiece.Normal) + piece("x", 0, sentencepiece.UserDefined) + "\x12\x02\x18" + kind
+}
+
+// FuzzLoadSentencePiece is FuzzLoad for tokenizer.model.
+func FuzzLoadSentencePiece(f *testing.F) {
 	for _, kind := range []string{"\x01", "\x02"} {
-		f.Add([]byte(common+"\x12\x02\x18"+kind), []byte(`{"legacy":true,"add_bos_token":true}`))
-		f.Add([]byte(common+"\x12\x02\x18"+kind+"\x1a\x0e\x12\x0a\x04\x00\x00\x00\x00\x00\x00\x00x\x00\x20\x00"),
+		f.Add([]byte(smallModel(kind)), []byte(`{"legacy":true,"add_bos_token":true}`))
+		f.Add([]byte(smallModel(kind)+"\x1a\x0e\x12\x0a\x04\x00\x00\x00\x00\x00\x00\x00x\x00\x20\x00"),
 			[]byte(`{}`))
 	}
 	f.Add(readFixture(f, "sp-unigram", "tokenizer.model")[:4000], []byte(`{"tokenizer_class":"T5Tokenizer"}`))

@@ -21,14 +21,26 @@ import (
 // the text and, with "legacy": true, also after special tokens. add_bos_token and add_eos_token apply; if they are
 // absent, Llama's and Gemma's classes add BOS and T5's class adds EOS.
 func LoadSentencePiece(model, tokenizerConfig []byte) (*Tokenizer, error) {
+	t, _, err := readSentencePiece(model, tokenizerConfig)
+	return t, err
+}
+
+func readSentencePiece(model, tokenizerConfig []byte) (*Tokenizer, *sentencepiece.Model, error) {
 	m, err := sentencepiece.Read(model)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	t := &Tokenizer{bos: -1, eos: -1, decoder: decode.NewSentencePiece(m)}
-	if t.model, err = encode.NewSentencePiece(m); err != nil {
-		return nil, err
+	e, err := encode.NewSentencePiece(m)
+	if err != nil {
+		return nil, nil, err
 	}
+	t, err := buildSentencePiece(m, e, tokenizerConfig)
+	return t, m, err
+}
+
+// buildSentencePiece makes the tokenizer of a parsed file, of which it needs the marked pieces alone.
+func buildSentencePiece(m *sentencepiece.Model, model encode.Model, tokenizerConfig []byte) (*Tokenizer, error) {
+	t := &Tokenizer{model: model, bos: -1, eos: -1, decoder: decode.NewSentencePiece(m)}
 	normalizer, err := normalize.NewSentencePiece(m)
 	if err != nil {
 		return nil, err
@@ -36,7 +48,7 @@ func LoadSentencePiece(model, tokenizerConfig []byte) (*Tokenizer, error) {
 	t.normalizer = normalizer
 	t.added = newAddedVocabulary(t.model)
 	var added []addedToken
-	for _, p := range m.Pieces {
+	for _, p := range m.Marked {
 		if p.Kind == sentencepiece.Control {
 			added = append(added, addedToken{content: p.Text, special: true})
 		}
@@ -45,7 +57,7 @@ func LoadSentencePiece(model, tokenizerConfig []byte) (*Tokenizer, error) {
 		return nil, fault.Errorf(ErrInvalid, "tokenizer.model: %v", err)
 	}
 	for id, to := range map[int32]*int32{m.Bos: &t.bos, m.Eos: &t.eos} {
-		if id >= 0 && int(id) < len(m.Pieces) {
+		if id >= 0 && int(id) < m.Size {
 			*to = id
 		}
 	}

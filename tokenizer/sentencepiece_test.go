@@ -33,6 +33,21 @@ func loadSentencePiece(t testing.TB, name string) *Tokenizer {
 	return tok
 }
 
+// compiledSentencePiece returns a tokenizer of the compiled form of a tokenizer.model.
+func compiledSentencePiece(t testing.TB, name string) *Tokenizer {
+	t.Helper()
+	config := readFixture(t, name, "tokenizer_config.json")
+	_, form, err := CompileSentencePiece(readFixture(t, name, "tokenizer.model"), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := LoadCompiledSentencePiece(form, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
 func TestSentencePiece(t *testing.T) {
 	var want map[string]struct {
 		Encode []encodeCase `json:"encode"`
@@ -44,10 +59,16 @@ func TestSentencePiece(t *testing.T) {
 		Digests  []string `json:"digests"`
 	}
 	tokenizertest.ReadJSON(t, familyDir+"/sentencepiece.json", &want)
-	for _, name := range sentencePieces {
-		t.Run(name, func(t *testing.T) {
+	type load func(t testing.TB, name string) *Tokenizer
+	for i := range 2 * len(sentencePieces) {
+		name := sentencePieces[i/2]
+		how, load := "file", load(loadSentencePiece)
+		if i%2 == 1 {
+			how, load = "compiled", compiledSentencePiece
+		}
+		t.Run(name+"/"+how, func(t *testing.T) {
 			t.Parallel()
-			tok := loadSentencePiece(t, name)
+			tok := load(t, name)
 			golden := want[name]
 			for _, c := range golden.Encode {
 				checkEncode(t, tok, c)
@@ -63,7 +84,7 @@ func TestSentencePiece(t *testing.T) {
 			g := newGenerator(t, golden.Specials)
 			g.skip = true
 			batches := golden.Digests
-			if runtest.Race && !runtest.Long() {
+			if how == "compiled" || runtest.Race && !runtest.Long() {
 				batches = batches[:5]
 			}
 			for i, want := range batches {

@@ -60,15 +60,16 @@ func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l, ok := f.Image.Find(manifest.KindFile, "tokenizer.json"); ok {
-		read := func() ([]byte, error) { return f.read(manifest.KindFile, "tokenizer.json") }
-		return compiled.Load(compiled.Dir(), l.Digest.Encoded(), read, c)
+	for _, source := range []struct {
+		name string
+		load func(string, string, func() ([]byte, error), []byte) (*tokenizer.Tokenizer, error)
+	}{{"tokenizer.json", compiled.Load}, {"tokenizer.model", compiled.LoadSentencePiece}} {
+		if l, ok := f.Image.Find(manifest.KindFile, source.name); ok {
+			read := func() ([]byte, error) { return f.read(manifest.KindFile, source.name) }
+			return source.load(compiled.Dir(), l.Digest.Encoded(), read, c)
+		}
 	}
-	b, err := f.read(manifest.KindFile, "tokenizer.model")
-	if err != nil || b == nil {
-		return nil, err
-	}
-	return tokenizer.LoadSentencePiece(b, c)
+	return nil, nil
 }
 
 // EOS returns the tokens that end a text: all that generation_config.json, config.json and the tokenizer name, in that

@@ -2,8 +2,8 @@
 // loads in milliseconds the second time.
 //
 // Contract:
-//   - A form is found by the SHA-256 of its tokenizer.json, which the caller knows, and by the version of the format. A
-//     checksum tells a damaged form, which is made again.
+//   - A form is found by the SHA-256 of its tokenizer.json or tokenizer.model, which the caller knows, and by the
+//     version of the format. A checksum tells a damaged form, which is made again.
 //   - The cache is never needed: if it cannot be read or written, the tokenizer is loaded from its source.
 //   - Forms are written beside their place and renamed, so processes may share the folder. It holds at most
 //     limits.CompiledVocabularies forms; the least recently used are removed.
@@ -30,10 +30,6 @@ import (
 )
 
 const (
-	// suffix has the version of the format.
-	suffix = ".v1"
-	// worthwhile is the size of a tokenizer.json from which its form is kept.
-	worthwhile = 1 << 20
 	// header is the length of the checksum and the zeros behind it, which keep the tables aligned.
 	header = 8
 	// maxForm bounds the file that is read into memory.
@@ -42,18 +38,45 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// source is a kind of file that is compiled.
+type source struct {
+	suffix     string // of its forms; it has the version of the format
+	worthwhile int    // the size of a file from which its form is kept
+	load       func(file, config []byte) (*tokenizer.Tokenizer, error)
+	compile    func(file, config []byte) (*tokenizer.Tokenizer, []byte, error)
+	loadForm   func(form, config []byte) (*tokenizer.Tokenizer, error)
+}
+
+var (
+	jsonSource = source{".v1", 1 << 20, tokenizer.Load, tokenizer.Compile, tokenizer.LoadCompiled}
+	// A tokenizer.model has no list of merges, which are found when it is loaded.
+	modelSource = source{".model.v1", 256 << 10, tokenizer.LoadSentencePiece, tokenizer.CompileSentencePiece,
+		tokenizer.LoadCompiledSentencePiece}
+)
+
 // Dir returns the folder of the forms; "" if there is none.
 func Dir() string { return usercache.Dir("tokenizers") }
 
 // Load returns the tokenizer of a tokenizer.json, as tokenizer.Load does. digest is its SHA-256 in hexadecimal; read
 // reads it, and is called only if dir has no form. An empty dir keeps none.
 func Load(dir, digest string, read func() ([]byte, error), config []byte) (*tokenizer.Tokenizer, error) {
+	return jsonSource.tokenizer(dir, digest, read, config)
+}
+
+// LoadSentencePiece is Load for a tokenizer.model: it returns the tokenizer as tokenizer.LoadSentencePiece does.
+func LoadSentencePiece(dir, digest string, read func() ([]byte, error), config []byte) (*tokenizer.Tokenizer, error) {
+	return modelSource.tokenizer(dir, digest, read, config)
+}
+
+func (s source) tokenizer(
+	dir, digest string, read func() ([]byte, error), config []byte,
+) (*tokenizer.Tokenizer, error) {
 	if key, err := hex.DecodeString(digest); err != nil || len(key) != sha256.Size {
 		dir = ""
 	}
-	path := filepath.Join(dir, digest+suffix)
+	path := filepath.Join(dir, digest+s.suffix)
 	if dir != "" {
-		if t, err := load(path, config); err == nil {
+		if t, err := s.kept(path, config); err == nil {
 			return t, nil
 		}
 	}
@@ -61,10 +84,10 @@ func Load(dir, digest string, read func() ([]byte, error), config []byte) (*toke
 	if err != nil {
 		return nil, err
 	}
-	if dir == "" || len(data) < worthwhile {
-		return tokenizer.Load(data, config)
+	if dir == "" || len(data) < s.worthwhile {
+		return s.load(data, config)
 	}
-	t, form, err := tokenizer.Compile(data, config)
+	t, form, err := s.compile(data, config)
 	// What is kept under a digest must have it: a caller's file may be damaged.
 	if sum := sha256.Sum256(data); err == nil && form != nil && hex.EncodeToString(sum[:]) == digest {
 		keep(path, form)
@@ -72,18 +95,19 @@ func Load(dir, digest string, read func() ([]byte, error), config []byte) (*toke
 	return t, err
 }
 
-// Digest returns the digest of a tokenizer.json as Load takes it.
-func Digest(tokenizerJSON []byte) string {
-	sum := sha256.Sum256(tokenizerJSON)
+// Digest returns the digest of a file as Load takes it.
+func Digest(file []byte) string {
+	sum := sha256.Sum256(file)
 	return hex.EncodeToString(sum[:])
 }
 
-func load(path string, config []byte) (*tokenizer.Tokenizer, error) {
+// kept returns the tokenizer of a form.
+func (s source) kept(path string, config []byte) (*tokenizer.Tokenizer, error) {
 	form, err := read(path)
 	if err != nil {
 		return nil, err
 	}
-	t, err := tokenizer.LoadCompiled(form, config)
+	t, err := s.loadForm(form, config)
 	if err == nil {
 		now := time.Now()
 		_ = os.Chtimes(path, now, now) // without it, the form is removed earlier

@@ -19,7 +19,7 @@ type sentencePiece struct {
 // NewSentencePiece returns the decoder of a SentencePiece file.
 func NewSentencePiece(m *sentencepiece.Model) Decoder {
 	d := sentencePiece{map[string]uint64{}, m.UnkSurface, m.ByteFallback, m.RemoveExtra, m.DummyPrefix || m.RemoveExtra}
-	for _, p := range m.Pieces {
+	for _, p := range m.Marked {
 		if p.Kind == sentencepiece.Control || p.Kind == sentencepiece.Unknown {
 			d.kinds[p.Text] = p.Kind
 		}

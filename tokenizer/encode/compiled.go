@@ -3,96 +3,90 @@ package encode
 import (
 	"encoding/binary"
 	"errors"
-	"unicode/utf8"
 	"unsafe"
+
+	"github.com/ingotml/ingot/tokenizer/sentencepiece"
+	"github.com/ingotml/ingot/tokenizer/trie"
 )
 
 // ErrCompiled reports that a compiled model cannot be read.
 var ErrCompiled = errors.New("not a compiled model of this version")
 
-// compiledMark identifies the format; its last byte is the version.
-const compiledMark = "ingot-bpe\x01"
+// Marks of the formats. The last byte is the version.
+const (
+	bpeMark      = "ingot-bpe\x01"
+	sentenceMark = "ingot-spb\x01"
+	unigramMark  = "ingot-uni\x01"
+)
 
-// Compile returns a model in a form that Compiled reads in a few milliseconds, or nil for models that load fast anyway.
-// Call it after FollowSplit.
+// Compile returns a model in a form that Compiled or CompiledSentencePiece reads in a few milliseconds, or nil for
+// models that have none. Call it after FollowSplit.
 func Compile(m Model) []byte {
-	b, ok := m.(*bpe)
-	if !ok || !littleEndian() {
+	if !littleEndian() {
 		return nil
 	}
-	t := b.table
-	if t == nil {
-		return nil
+	switch m := m.(type) {
+	case *bpe:
+		return m.compile()
+	case *unigram:
+		return m.compile()
+	case *sentenceBPE:
+		return m.compile()
 	}
-	var flags uint64
-	for i, on := range []bool{b.hasUnk, b.fuseUnk, b.byteFallback, b.ignoreMerges, b.perWord} {
-		if on {
-			flags |= 1 << i
-		}
-	}
-	out := []byte(compiledMark)
-	merges := b.merges
-	for _, n := range []uint64{
-		flags, uint64(t.count), uint64(int64(t.empty)), uint64(merges.used), uint64(merges.shift),
-	} {
-		out = binary.LittleEndian.AppendUint64(out, n)
-	}
-	for _, s := range []string{b.unk, b.prefix, b.suffix} {
-		out = appendArray(out, []byte(s))
-	}
-	out = appendArray(out, t.text)
-	out = appendArray(out, t.ends)
-	out = appendArray(out, t.slots)
-	return appendArray(out, merges.slots)
+	return nil
 }
 
-// Compiled returns the model of a compiled form, which it keeps. The model is equal to the compiled one once
-// FollowSplit was called with the same arguments. It checks every index, so no input makes a model that panics.
+// Compiled returns the model of a tokenizer.json from its compiled form, which it keeps. The model is equal to the
+// compiled one once FollowSplit was called with the same arguments. It checks every index, so no input makes a model
+// that panics.
 func Compiled(data []byte) (Model, error) {
 	r := arrays{data: data}
-	if !littleEndian() || string(r.take(len(compiledMark))) != compiledMark {
-		return nil, ErrCompiled
+	switch r.mark() {
+	case bpeMark:
+		return readCompiledBPE(&r)
+	case unigramMark:
+		return readCompiledUnigram(&r, false)
 	}
-	var header [5]uint64
-	for i := range header {
-		if b := r.take(8); b != nil {
-			header[i] = binary.LittleEndian.Uint64(b)
-		}
+	return nil, ErrCompiled
+}
+
+// CompiledSentencePiece is Compiled for the model of a tokenizer.model, whose header says what the form does not.
+func CompiledSentencePiece(data []byte, header *sentencepiece.Model) (Model, error) {
+	r := arrays{data: data}
+	var m Model
+	err := ErrCompiled
+	switch mark := r.mark(); {
+	case mark == sentenceMark && header.Kind == 2:
+		m, err = readCompiledSentences(&r, header)
+	case mark == unigramMark && header.Kind == 1:
+		m, err = readCompiledUnigram(&r, true)
 	}
-	flags := header[0]
-	on := func(i int) bool { return flags>>i&1 != 0 }
-	t := &wordTable{count: int(header[1]), empty: int32(int64(header[2]))}
-	m := &bpe{vocabulary: &vocabulary{table: t}, hasUnk: on(0), fuseUnk: on(1), byteFallback: on(2), ignoreMerges: on(3),
-		perWord: on(4), compiled: true}
-	for _, s := range []*string{&m.unk, &m.prefix, &m.suffix} {
-		*s = string(array[byte](&r))
-		r.bad = r.bad || !utf8.ValidString(*s)
-	}
-	t.text, t.ends, t.slots = array[byte](&r), array[uint32](&r), array[int32](&r)
-	m.merges = mergeTable{slots: array[mergeSlot](&r), used: int(header[3]), shift: uint(header[4])}
-	m.top = int32(len(t.ends))
-	if r.bad || len(r.data) > 0 || !t.valid() || !m.merges.valid(m.top) {
+	if err != nil || int(m.Limit()) != header.Size {
 		return nil, ErrCompiled
 	}
 	return m, nil
 }
 
-// valid reports whether all ids are below limit and a search ends.
-func (t *mergeTable) valid(limit int32) bool {
-	free, n := 0, len(t.slots)
-	for _, s := range t.slots {
-		if s.pair == freePair {
-			free++
-		} else if left := int32(s.pair >> 32); left < 0 || left >= limit || s.id < 0 || s.id >= limit ||
-			int32(uint32(s.pair)) < 0 || int32(uint32(s.pair)) >= limit {
-			return false
-		}
+// appendNumbers appends numbers of 8 bytes.
+func appendNumbers(out []byte, numbers ...uint64) []byte {
+	for _, n := range numbers {
+		out = binary.LittleEndian.AppendUint64(out, n)
 	}
-	return free > 0 && n&(n-1) == 0 && t.used == n-free && t.shift < 64 && 1<<(64-t.shift) == n
+	return out
+}
+
+// appendTable appends a table's arrays. Its count and its empty token are in the header of the form.
+func appendTable(out []byte, t *wordTable) []byte {
+	return appendArray(appendArray(appendArray(out, t.text), t.ends), t.slots)
+}
+
+// element is what arrays have: numbers, and structures of them without gaps.
+type element interface {
+	byte | uint32 | int32 | float64 | mergeSlot | trie.Slot
 }
 
 // appendArray appends the length of an array in bytes, zeros up to a multiple of 8, and the array as memory has it.
-func appendArray[T byte | uint32 | int32 | mergeSlot](out []byte, a []T) []byte {
+func appendArray[T element](out []byte, a []T) []byte {
 	var b []byte
 	if len(a) > 0 {
 		b = unsafe.Slice((*byte)(unsafe.Pointer(&a[0])), len(a)*int(unsafe.Sizeof(a[0])))
@@ -111,6 +105,33 @@ type arrays struct {
 	bad  bool
 }
 
+// mark returns the mark of the form; "" if this machine cannot read forms.
+func (r *arrays) mark() string {
+	if !littleEndian() {
+		return ""
+	}
+	return string(r.take(len(bpeMark)))
+}
+
+// numbers fills to with numbers of 8 bytes.
+func (r *arrays) numbers(to []uint64) {
+	for i := range to {
+		if b := r.take(8); b != nil {
+			to[i] = binary.LittleEndian.Uint64(b)
+		}
+	}
+}
+
+// table returns a table, which the caller checks.
+func (r *arrays) table(count, empty uint64) *wordTable {
+	t := &wordTable{count: int(count), empty: int32(int64(empty))}
+	t.text, t.ends, t.slots = array[byte](r), array[uint32](r), array[int32](r)
+	return t
+}
+
+// done reports whether all was read, and nothing was missing.
+func (r *arrays) done() bool { return !r.bad && len(r.data) == 0 }
+
 func (r *arrays) take(n int) []byte {
 	if n < 0 || n > len(r.data) {
 		r.bad = true
@@ -121,7 +142,7 @@ func (r *arrays) take(n int) []byte {
 	return b
 }
 
-func array[T byte | uint32 | int32 | mergeSlot](r *arrays) []T {
+func array[T element](r *arrays) []T {
 	var one T
 	head := r.take(8)
 	if head == nil {

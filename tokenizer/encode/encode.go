@@ -28,7 +28,7 @@ type encoder interface {
 
 // vocabulary maps tokens to ids and back.
 type vocabulary struct {
-	table  *wordTable // of tokenizer.json; nil: the fields below, which are nil otherwise
+	table  *wordTable // nil: the fields below, which are nil otherwise
 	ids    map[string]int32
 	dense  []string         // by id, if the ids are dense enough
 	sparse map[int32]string // otherwise
@@ -57,6 +57,28 @@ func newVocabulary(text []byte, entries []entry) (v *vocabulary, a, b string, id
 		v.ids[token], v.sparse[e.id] = e.id, token
 	}
 	return v, "", "", 0
+}
+
+// denseVocabulary makes the vocabulary of a list of tokens: an id is a position. Of equal ones the last one has the
+// text, and each has its id.
+func denseVocabulary(tokens []string) *vocabulary {
+	size := 0
+	for _, token := range tokens {
+		size += len(token)
+	}
+	text, entries := make([]byte, 0, size), make([]entry, len(tokens))
+	for i, token := range tokens {
+		text = append(text, token...)
+		entries[i] = entry{len(text) - len(token), len(text), int32(i)}
+	}
+	if t := newWordTable(text, entries); t != nil {
+		return &vocabulary{table: t, top: int32(len(tokens))}
+	}
+	v := &vocabulary{ids: make(map[string]int32, len(tokens)), dense: tokens, top: int32(len(tokens))}
+	for i, token := range tokens {
+		v.ids[token] = int32(i)
+	}
+	return v
 }
 
 func (v *vocabulary) Token(id int32) (string, bool) {

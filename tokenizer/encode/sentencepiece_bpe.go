@@ -18,8 +18,8 @@ import (
 type sentenceBPE struct {
 	*vocabulary
 	merges  mergeTable
-	symbols map[string]int32 // of pieces and characters; ids from len(dense) on are characters that are not pieces
-	chars   []string         // the characters that are not pieces
+	chars   *wordTable     // the characters that are not pieces; their symbols are from top on
+	marked  map[int32]bool // the pieces that no text becomes
 	user    *trie.Trie
 	unk     int32
 	bytes   *[256]int32
@@ -28,42 +28,47 @@ type sentenceBPE struct {
 }
 
 func newSentenceBPE(m *sentencepiece.Model) (*sentenceBPE, error) {
-	b := &sentenceBPE{vocabulary: sentenceVocabulary(m), merges: newMergeTable(nil), symbols: map[string]int32{},
-		user: sentencepiece.UserTrie(m), unk: m.Unk, perWord: true}
-	if m.ByteFallback {
-		b.bytes = b.byteTokens()
+	for _, p := range m.Marked {
+		if p.Kind == sentencepiece.Unused {
+			const format = "tokenizer.model: piece %d, %q, is marked as unused, which is not supported for BPE"
+			return nil, fault.Errorf(fault.ErrUnsupported, format, p.ID, p.Text)
+		}
+	}
+	b := &sentenceBPE{vocabulary: sentenceVocabulary(m), perWord: true}
+	b.follow(m)
+	isText := func(p sentencepiece.Piece) bool {
+		return p.Kind == sentencepiece.Normal || p.Kind == sentencepiece.UserDefined
 	}
 	var scores []float32
-	for i, p := range m.Pieces {
-		switch p.Kind {
-		case sentencepiece.Unused:
-			const format = "tokenizer.model: piece %d, %q, is marked as unused, which is not supported for BPE"
-			return nil, fault.Errorf(fault.ErrUnsupported, format, i, p.Text)
-		case sentencepiece.Normal, sentencepiece.UserDefined:
-			b.symbols[p.Text] = int32(i)
-			scores = append(scores, p.Score)
-			if p.Kind == sentencepiece.UserDefined && crossesWords(p.Text) {
-				b.perWord = false
-			}
-		}
-	}
-	slices.SortFunc(scores, func(x, y float32) int { return cmp.Compare(y, x) })
-	scores = slices.Compact(scores)
+	var more []byte
+	var entries []entry
+	seen := map[rune]bool{}
 	for _, p := range m.Pieces {
-		if p.Kind != sentencepiece.Normal && p.Kind != sentencepiece.UserDefined {
+		if !isText(p) {
 			continue
 		}
+		scores = append(scores, p.Score)
 		for _, c := range p.Text {
-			if s := string(c); s != p.Text {
-				if _, ok := b.symbols[s]; !ok {
-					b.symbols[s] = int32(len(m.Pieces) + len(b.chars))
-					b.chars = append(b.chars, s)
-				}
+			if seen[c] {
+				continue
+			}
+			seen[c] = true
+			if _, ok := b.piece(string(c)); !ok {
+				from := len(more)
+				more = utf8.AppendRune(more, c)
+				entries = append(entries, entry{from, len(more), int32(len(entries))})
 			}
 		}
+		if p.Kind == sentencepiece.UserDefined && crossesWords(p.Text) {
+			b.perWord = false
+		}
 	}
+	b.chars = newWordTable(more, entries)
+	slices.SortFunc(scores, func(x, y float32) int { return cmp.Compare(y, x) })
+	scores = slices.Compact(scores)
+	var merges []mergeSlot
 	for i, p := range m.Pieces {
-		if p.Kind != sentencepiece.Normal && p.Kind != sentencepiece.UserDefined {
+		if !isText(p) {
 			continue
 		}
 		rank, _ := slices.BinarySearchFunc(scores, p.Score, func(x, y float32) int { return cmp.Compare(y, x) })
@@ -71,21 +76,50 @@ func newSentenceBPE(m *sentencepiece.Model) (*sentenceBPE, error) {
 			if at == 0 {
 				continue
 			}
-			left, ok := b.symbols[p.Text[:at]]
-			if !ok {
+			left, ok := b.symbol(p.Text[:at])
+			if !ok || m.IsUser(left) {
 				continue
 			}
-			right, ok := b.symbols[p.Text[at:]]
-			if !ok || m.IsUser(left) || m.IsUser(right) {
+			right, ok := b.symbol(p.Text[at:])
+			if !ok || m.IsUser(right) {
 				continue
 			}
-			b.merges.set(left, right, int32(i), uint32(rank))
+			merges = append(merges, mergeSlot{pairOf(left, right), uint32(rank), int32(i)})
 			if crossesWords(p.Text) {
 				b.perWord = false
 			}
 		}
 	}
+	b.merges = newMergeTable(merges)
 	return b, nil
+}
+
+// follow sets what follows from the marked pieces, besides the vocabulary.
+func (b *sentenceBPE) follow(m *sentencepiece.Model) {
+	b.user, b.unk, b.marked = sentencepiece.UserTrie(m), m.Unk, map[int32]bool{}
+	if m.ByteFallback {
+		b.bytes = b.byteTokens()
+	}
+	for _, p := range m.Marked {
+		if p.Kind != sentencepiece.UserDefined {
+			b.marked[p.ID] = true
+		}
+	}
+}
+
+// piece returns the piece that a text is, if it is one that text can have.
+func (b *sentenceBPE) piece(s string) (int32, bool) {
+	id, ok := b.ID(s)
+	return id, ok && !b.marked[id]
+}
+
+// symbol returns the symbol of a text: a piece, or a character of pieces.
+func (b *sentenceBPE) symbol(s string) (int32, bool) {
+	if id, ok := b.piece(s); ok {
+		return id, true
+	}
+	id, ok := b.chars.id(s)
+	return b.top + id, ok
 }
 
 // crossesWords reports whether a space mark follows another character.
@@ -165,7 +199,7 @@ func (e *sentenceEncoder) word(ids []int32, s string) []int32 {
 		if id < 0 {
 			_, n = utf8.DecodeRuneInString(s)
 			var ok bool
-			if id, ok = b.symbols[s[:n]]; !ok {
+			if id, ok = b.symbol(s[:n]); !ok {
 				symbols = b.unknown(symbols, s[:n])
 				s = s[n:]
 				continue
@@ -177,8 +211,8 @@ func (e *sentenceEncoder) word(ids []int32, s string) []int32 {
 	e.symbols = symbols
 	e.merged = b.merges.apply(e.merged[:0], symbols, &e.work)
 	for _, id := range e.merged {
-		if int(id) >= len(b.dense) {
-			ids = b.unknown(ids, b.chars[int(id)-len(b.dense)])
+		if id >= b.top {
+			ids = b.unknown(ids, b.chars.token(id-b.top))
 		} else {
 			ids = append(ids, id)
 		}

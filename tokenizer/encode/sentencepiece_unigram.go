@@ -17,12 +17,11 @@ func NewSentencePiece(m *sentencepiece.Model) (Model, error) {
 
 // sentenceVocabulary returns the vocabulary of a SentencePiece model: an id is a position in the file.
 func sentenceVocabulary(m *sentencepiece.Model) *vocabulary {
-	v := &vocabulary{ids: make(map[string]int32, len(m.Pieces)), top: int32(len(m.Pieces))}
+	tokens := make([]string, len(m.Pieces))
 	for i, p := range m.Pieces {
-		v.ids[p.Text] = int32(i)
-		v.dense = append(v.dense, p.Text)
+		tokens[i] = p.Text
 	}
-	return v
+	return denseVocabulary(tokens)
 }
 
 // newSentenceUnigram returns the Unigram of a SentencePiece model (unigram_model.cc). It sums scores in float32,

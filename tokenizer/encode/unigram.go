@@ -29,12 +29,10 @@ const unkPenalty = 10
 
 // newUnigram returns a model of tokens, which are indexed by id. Of equal tokens the last id wins.
 func newUnigram(tokens []string, scores []float64, unk int32, byteFallback bool) *unigram {
-	v := &vocabulary{ids: make(map[string]int32, len(tokens)), dense: tokens, top: int32(len(tokens))}
-	m := &unigram{vocabulary: v, scores: scores, unk: unk}
+	m := &unigram{vocabulary: denseVocabulary(tokens), scores: scores, unk: unk}
 	entries := make([]trie.Entry, len(tokens))
 	least := math.Inf(1)
 	for i, token := range tokens {
-		m.ids[token] = int32(i)
 		entries[i] = trie.Entry{Text: token, ID: int32(i)}
 		least = min(least, scores[i])
 	}
@@ -50,7 +48,7 @@ func newUnigram(tokens []string, scores []float64, unk int32, byteFallback bool)
 func (v *vocabulary) byteTokens() *[256]int32 {
 	var ids [256]int32
 	for b := range ids {
-		id, ok := v.ids[fmt.Sprintf("<0x%02X>", b)]
+		id, ok := v.ID(fmt.Sprintf("<0x%02X>", b))
 		if !ok {
 			id = -1
 		}
@@ -60,7 +58,7 @@ func (v *vocabulary) byteTokens() *[256]int32 {
 }
 
 // Size counts equal tokens separately, as the reference does.
-func (m *unigram) Size() int { return len(m.dense) }
+func (m *unigram) Size() int { return int(m.top) }
 
 func readUnigram(r *jsonfile.Reader) (Model, error) {
 	c := jsonfile.Component{Node: &jsonfile.Node{Kind: jsonfile.ObjectNode}, Part: "model", Name: "Unigram"}
@@ -273,7 +271,7 @@ func (e *unigramEncoder) viterbi(s string) error {
 
 // unknown appends the ids of a run of unknown characters in reverse order.
 func (m *unigram) unknown(ids []int32, run string) []int32 {
-	if id, ok := m.ids[run]; ok && !m.narrow {
+	if id, ok := m.ID(run); ok && !m.narrow {
 		return append(ids, id)
 	}
 	if m.bytes == nil {

@@ -19,8 +19,9 @@ type scanner struct {
 	first [utf8.RuneSelf][]scanPart // the parts that can match where this byte is next
 }
 
-// scanPart returns the end of its match at i, or -1. It may look at all of s from i on. i is less than len(s).
-type scanPart func(t *chars.Table, s string, i int) int
+// scanPart returns the end of its match at i, or -1. It may look at all of the text from i on. i is less than its
+// length.
+type scanPart func(x *search, i int) int
 
 // Classes of characters in the table below.
 const (
@@ -39,23 +40,24 @@ var scanParts = map[string]scanPart{
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)`:                              contraction(anyCase),
 	`'(?i:[sdmt]|ll|ve|re)`:                                     contraction(anyCase),
 	`(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`: contraction(asciiCase),
-	` ?\p{L}+`:                             spaced(letter, ""),
-	` ?[\p{L}\p{M}]+`:                      spaced(letter|mark, ""),
-	` ?\p{N}+`:                             spaced(number, ""),
-	` ?[^\s\p{L}\p{N}]+`:                   spaced(anything&^(space|letter|number), ""),
-	` ?[^\s\p{L}\p{N}]+[\r\n]*`:            spaced(anything&^(space|letter|number), "\r\n"),
-	` ?[^\s\p{L}\p{N}]++[\r\n]*`:           spaced(anything&^(space|letter|number), "\r\n"),
-	` ?[^\s\p{L}\p{N}]+[\r\n/]*`:           spaced(anything&^(space|letter|number), "\r\n/"),
-	` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*`:       spaced(anything&^(space|letter|mark|number), "\r\n"),
-	` ?[\p{P}\p{S}]+[\r\n]*`:               spaced(punct|symbol, "\r\n"),
-	`[^\r\n\p{L}\p{N}]?\p{L}+`:             prefixed(letter|number, letter),
-	`[^\r\n\p{L}\p{N}]?+\p{L}+`:            prefixed(letter|number, letter),
-	`[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`:      prefixed(letter|number, letter|mark),
-	`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+`: prefixed(letter|punct|symbol, letter|mark),
-	`\p{N}`:                                upTo(1, number),
-	`\p{N}{1,2}`:                           upTo(2, number),
-	`\p{N}{1,3}`:                           upTo(3, number),
-	`\p{N}+`:                               upTo(0, number),
+	` ?\p{L}+`:                                            spaced(letter, ""),
+	` ?[\p{L}\p{M}]+`:                                     spaced(letter|mark, ""),
+	` ?\p{N}+`:                                            spaced(number, ""),
+	` ?[^\s\p{L}\p{N}]+`:                                  spaced(anything&^(space|letter|number), ""),
+	` ?[^\s\p{L}\p{N}\r\n]+`:                              spaced(anything&^(space|letter|number), ""),
+	` ?[^\s\p{L}\p{N}]+[\r\n]*`:                           spaced(anything&^(space|letter|number), "\r\n"),
+	` ?[^\s\p{L}\p{N}]++[\r\n]*`:                          spaced(anything&^(space|letter|number), "\r\n"),
+	` ?[^\s\p{L}\p{N}]+[\r\n/]*`:                          spaced(anything&^(space|letter|number), "\r\n/"),
+	` ?[^\s\p{L}\p{N}]+[\r\n/]?`:                          spacedBefore(anything&^(space|letter|number), "\r\n/"),
+	` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*`:                      spaced(anything&^(space|letter|mark|number), "\r\n"),
+	` ?[\p{P}\p{S}]+[\r\n]*`:                              spaced(punct|symbol, "\r\n"),
+	`[^\r\n\p{L}\p{N}]?\p{L}+`:                            prefixed(letter|number, letter),
+	`[^\r\n\p{L}\p{N}]?+\p{L}+`:                           prefixed(letter|number, letter),
+	`[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`:                     prefixed(letter|number, letter|mark),
+	`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+`:                prefixed(letter|punct|symbol, letter|mark),
+	`[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+`: phrase,
+	`\p{N}`:  upTo(1, number),
+	`\p{N}+`: upTo(0, number),
 	"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+": punctuatedASCII,
 	`[一-龥぀-ゟ゠-ヿ]+`:                                          kana,
 	camelLower + `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`:            withContraction(camel(true)),
@@ -76,29 +78,27 @@ const (
 )
 
 // NewScanner returns a scanner if expr consists of known parts. Line breaks may be escaped or literal.
-func NewScanner(expr string) (*scanner, bool) {
-	texts, ok := cutParts(strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace(expr))
+func NewScanner(expr string) (Pattern, bool) {
+	if p, ok := newDigitBorders(expr); ok {
+		return p, true
+	}
+	texts, parts, ok := cutParts(strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace(expr))
 	if !ok {
 		return nil, false
 	}
-	// A part that can fail after a long scan needs a later part that consumes the scanned text. Otherwise the scan repeats
-	// at each character and takes quadratic time.
+	// This part can fail after a long scan, and needs a later part that consumes the scanned text. Otherwise the scan
+	// repeats at each character and takes quadratic time.
 	for i, text := range texts {
-		after := func(prefix string) bool {
-			return slices.ContainsFunc(texts[i:], func(t string) bool { return strings.HasPrefix(t, prefix) })
-		}
-		if strings.HasPrefix(text, `\s`) && !after(anySpace) || strings.HasPrefix(text, camelLower) && !after(camelUpper) {
+		if strings.HasPrefix(text, camelLower) && !slices.ContainsFunc(texts[i:], func(t string) bool {
+			return strings.HasPrefix(t, camelUpper)
+		}) {
 			return nil, false
 		}
 	}
-	sc := &scanner{}
-	for _, text := range texts {
-		sc.parts = append(sc.parts, scanParts[text])
-	}
-	t := chars.Characters()
+	sc := &scanner{parts: parts}
 	for b := range sc.first {
 		for _, p := range sc.parts {
-			if canStart(t, p, byte(b)) {
+			if canStart(p, byte(b)) {
 				sc.first[b] = append(sc.first[b], p)
 			}
 		}
@@ -107,39 +107,46 @@ func NewScanner(expr string) (*scanner, bool) {
 }
 
 // cutParts splits an alternation into known parts, preferring the longest.
-func cutParts(expr string) (texts []string, ok bool) {
+func cutParts(expr string) (texts []string, parts []scanPart, ok bool) {
 	for {
-		best := ""
-		for text := range scanParts {
+		best, n := ruled(expr)
+		if n < len(expr) && expr[n] != '|' {
+			best, n = nil, 0
+		}
+		for text, part := range scanParts {
 			rest, ok := strings.CutPrefix(expr, text)
-			if ok && len(text) > len(best) && (rest == "" || rest[0] == '|') {
-				best = text
+			if ok && len(text) > n && (rest == "" || rest[0] == '|') {
+				best, n = part, len(text)
 			}
 		}
-		if best == "" {
-			return nil, false
+		if best == nil {
+			return nil, nil, false
 		}
-		texts = append(texts, best)
-		if expr = expr[len(best):]; expr == "" {
-			return texts, true
+		texts, parts = append(texts, expr[:n]), append(parts, best)
+		if expr = expr[n:]; expr == "" {
+			return texts, parts, true
 		}
 		expr = expr[1:]
 	}
 }
 
+// longSpace is a text on which every part for white space can start.
+var longSpace = strings.Repeat(" ", longestSpaces)
+
 // canStart reports whether a part can match a text that starts with b. It tries texts that cover every kind of
 // continuation.
-func canStart(t *chars.Table, p scanPart, b byte) bool {
-	for _, rest := range []string{"", "a", "A", "1", "!", " ", "\n", "s", "ll", "\u0301", "\u3042"} {
-		if p(t, string(rune(b))+rest, 0) > 0 {
+func canStart(p scanPart, b byte) bool {
+	for _, rest := range []string{"", "a", "A", "1", "!", " ", "\n", "s", "ll", "\u0301", "\u3042", longSpace} {
+		if p(&search{t: chars.Characters(), s: string(rune(b)) + rest}, 0) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
+// Matches implements [Pattern].
 func (sc *scanner) Matches(s string, found func(start, end int) error) error {
-	t := chars.Characters()
+	x := newSearch(s)
 	for i := 0; i < len(s); {
 		parts := sc.parts
 		if c := s[i]; c < utf8.RuneSelf {
@@ -147,7 +154,7 @@ func (sc *scanner) Matches(s string, found func(start, end int) error) error {
 		}
 		end := -1
 		for _, p := range parts {
-			if end = p(t, s, i); end >= 0 {
+			if end = p(x, i); end >= 0 {
 				break
 			}
 		}
@@ -161,5 +168,6 @@ func (sc *scanner) Matches(s string, found func(start, end int) error) error {
 		}
 		i = end
 	}
+	x.done()
 	return nil
 }

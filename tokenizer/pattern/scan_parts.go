@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ingotml/ingot/tokenizer/chars"
 )
@@ -19,7 +20,7 @@ const (
 
 // contraction matches 's, 't, 're, 've, 'm, 'll, 'd.
 func contraction(fold letterCase) scanPart {
-	return func(_ *chars.Table, s string, i int) int { return contractionAt(s, i, fold) }
+	return func(x *search, i int) int { return contractionAt(x.s, i, fold) }
 }
 
 func contractionAt(s string, i int, fold letterCase) int {
@@ -53,12 +54,12 @@ func contractionAt(s string, i int, fold letterCase) int {
 
 // spaced matches an optional space, a run of the class, and a run of the given ASCII characters.
 func spaced(set chars.Class, tail string) scanPart {
-	return func(t *chars.Table, s string, i int) int {
-		start := i
+	return func(x *search, i int) int {
+		s, start := x.s, i
 		if s[i] == ' ' {
 			start++
 		}
-		end := t.Skip(s, start, set)
+		end := x.t.Skip(s, start, set)
 		if end == start {
 			return -1 // no class contains the space, so it cannot match without it either
 		}
@@ -69,9 +70,49 @@ func spaced(set chars.Class, tail string) scanPart {
 	}
 }
 
+// spacedBefore matches as spaced does, with at most one of the ASCII characters.
+func spacedBefore(set chars.Class, tail string) scanPart {
+	p := spaced(set, "")
+	return func(x *search, i int) int {
+		end := p(x, i)
+		if end >= 0 && end < len(x.s) && strings.IndexByte(tail, x.s[end]) >= 0 {
+			end++
+		}
+		return end
+	}
+}
+
+// phrase matches words with one space between them, after an optional character that is neither a letter nor a number
+// nor a line break. A word is letters with marks.
+func phrase(x *search, i int) int {
+	t, s := x.t, x.s
+	isLetter, n := t.At(s, i, letter)
+	if !isLetter {
+		if bad, _ := t.At(s, i, number); bad || s[i] == '\r' || s[i] == '\n' || i+n == len(s) {
+			return -1
+		}
+		if i += n; !t.In(runeAt(s, i), letter) {
+			return -1
+		}
+	}
+	for {
+		i = t.Skip(s, i, letter|mark)
+		if i+1 >= len(s) || s[i] != ' ' || !t.In(runeAt(s, i+1), letter) {
+			return i
+		}
+		i++
+	}
+}
+
+func runeAt(s string, i int) rune {
+	c, _ := utf8.DecodeRuneInString(s[i:])
+	return c
+}
+
 // prefixed matches an optional character that is neither a line break nor in not, and a run of the class.
 func prefixed(not, set chars.Class) scanPart {
-	return func(t *chars.Table, s string, i int) int {
+	return func(x *search, i int) int {
+		t, s := x.t, x.s
 		end := t.Skip(s, i, set)
 		if end > i {
 			return end // a prefix from the class itself makes no difference
@@ -92,14 +133,11 @@ func prefixed(not, set chars.Class) scanPart {
 
 // upTo matches one to limit characters of the class; limit 0: unlimited.
 func upTo(limit int, set chars.Class) scanPart {
-	return func(t *chars.Table, s string, i int) int {
+	return func(x *search, i int) int {
+		t, s, end := x.t, x.s, i
 		if limit == 0 {
-			if end := t.Skip(s, i, set); end > i {
-				return end
-			}
-			return -1
+			end = t.Skip(s, i, set)
 		}
-		end := i
 		for n := 0; n < limit && end < len(s); n++ {
 			ok, width := t.At(s, end, set)
 			if !ok {
@@ -114,36 +152,9 @@ func upTo(limit int, set chars.Class) scanPart {
 	}
 }
 
-// spaceToLineBreak matches white space up to and including its last line break.
-func spaceToLineBreak(t *chars.Table, s string, i int) int {
-	end := t.Skip(s, i, chars.ClassSpace)
-	if at := strings.LastIndexAny(s[i:end], "\r\n"); at >= 0 {
-		return i + at + 1
-	}
-	return -1
-}
-
-// spaceBeforeSpace matches white space, without its last character if other text follows.
-func spaceBeforeSpace(t *chars.Table, s string, i int) int {
-	last, end := i, i // last: start of the last white space character
-	for end < len(s) {
-		ok, n := t.At(s, end, chars.ClassSpace)
-		if !ok {
-			break
-		}
-		last, end = end, end+n
-	}
-	if end < len(s) {
-		end = last
-	}
-	if end == i {
-		return -1
-	}
-	return end
-}
-
 // punctuatedASCII matches one ASCII punctuation character and ASCII letters.
-func punctuatedASCII(_ *chars.Table, s string, i int) int {
+func punctuatedASCII(x *search, i int) int {
+	s := x.s
 	if c := s[i]; c <= ' ' || c >= 0x7f || chars.AsciiLetter(c) || c >= '0' && c <= '9' {
 		return -1
 	}
@@ -158,8 +169,8 @@ func punctuatedASCII(_ *chars.Table, s string, i int) int {
 }
 
 // kana matches a run of U+4E00 to U+9FA5 and U+3040 to U+30FF.
-func kana(_ *chars.Table, s string, i int) int {
-	for at, c := range s[i:] {
+func kana(x *search, i int) int {
+	for at, c := range x.s[i:] {
 		if !(c >= 0x4e00 && c <= 0x9fa5 || c >= 0x3040 && c <= 0x30ff) {
 			if at == 0 {
 				return -1
@@ -167,7 +178,7 @@ func kana(_ *chars.Table, s string, i int) int {
 			return i + at
 		}
 	}
-	return len(s)
+	return len(x.s)
 }
 
 const (
@@ -201,25 +212,25 @@ func camel(lower bool) scanPart {
 		}
 		return end
 	}
-	return func(t *chars.Table, s string, i int) int {
-		if s[i] != '\r' && s[i] != '\n' {
-			if bad, n := t.At(s, i, chars.ClassLetter|chars.ClassNumber); !bad && i+n < len(s) {
-				if end := word(t, s, i+n); end >= 0 {
+	return func(x *search, i int) int {
+		if x.s[i] != '\r' && x.s[i] != '\n' {
+			if bad, n := x.t.At(x.s, i, chars.ClassLetter|chars.ClassNumber); !bad && i+n < len(x.s) {
+				if end := word(x.t, x.s, i+n); end >= 0 {
 					return end
 				}
 			}
 		}
-		return word(t, s, i)
+		return word(x.t, x.s, i)
 	}
 }
 
 // withContraction allows a contraction after p.
 func withContraction(p scanPart) scanPart {
-	return func(t *chars.Table, s string, i int) int {
-		end := p(t, s, i)
-		if end < 0 || end == len(s) {
+	return func(x *search, i int) int {
+		end := p(x, i)
+		if end < 0 || end == len(x.s) {
 			return end
 		}
-		return max(end, contractionAt(s, end, anyCase))
+		return max(end, contractionAt(x.s, end, anyCase))
 	}
 }

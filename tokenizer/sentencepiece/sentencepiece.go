@@ -29,8 +29,10 @@ const (
 
 // Model is a parsed SentencePiece model file.
 type Model struct {
-	Pieces                            []spPiece
-	Kind                              uint64 // 1: Unigram, 2: BPE
+	Pieces                            []Piece  `json:"-"` // nil if the vocabulary is compiled
+	Size                              int      // number of pieces
+	Marked                            []Marked // the pieces that are not Normal, by id
+	Kind                              uint64   // 1: Unigram, 2: BPE
 	ByteFallback, suffix              bool
 	Unk, Bos, Eos                     int32
 	UnkSurface                        string
@@ -39,14 +41,24 @@ type Model struct {
 	denormalizes                      bool
 }
 
-type spPiece struct {
+// Piece is a token of the vocabulary.
+type Piece struct {
 	Text  string
 	Score float32
 	Kind  uint64
 }
 
-const MaxPiece = 8000 // pieces are shorter than this, as in SentencePiece
+// Marked is a piece with a type of its own.
+type Marked struct {
+	ID   int32
+	Text string
+	Kind uint64
+}
 
+// MaxPiece bounds the bytes of pieces, which are shorter, as in SentencePiece.
+const MaxPiece = 8000
+
+// Read parses a tokenizer.model.
 func Read(data []byte) (*Model, error) {
 	m := &Model{Kind: 1, Unk: -1, Bos: 1, Eos: 2, UnkSurface: " \u2047 ", DummyPrefix: true, RemoveExtra: true,
 		Escapes: true}
@@ -88,8 +100,8 @@ func Read(data []byte) (*Model, error) {
 	return m, nil
 }
 
-func readPiece(data []byte) (spPiece, error) {
-	p := spPiece{Kind: Normal}
+func readPiece(data []byte) (Piece, error) {
+	p := Piece{Kind: Normal}
 	err := protoFields(data, func(number int, v protoValue) error {
 		switch number {
 		case 1:
@@ -138,14 +150,14 @@ func (m *Model) readNormalizer(number int, v protoValue) error {
 
 // check performs the checks that SentencePiece performs when it loads a model.
 func (m *Model) check() error {
-	if len(m.Pieces) > jsonfile.MaxID {
-		return fmt.Errorf("%d pieces", len(m.Pieces))
+	if m.Size = len(m.Pieces); m.Size > jsonfile.MaxID {
+		return fmt.Errorf("%d pieces", m.Size)
 	}
 	bytes := 0
 	seen := make(map[string]bool, len(m.Pieces))
 	for i, p := range m.Pieces {
 		switch {
-		case p.Text == "" || len(p.Text) >= MaxPiece || !utf8.ValidString(p.Text) || strings.ContainsRune(p.Text, 0):
+		case !isText(p.Text):
 			return fmt.Errorf("piece %d is empty, too long or not valid text", i)
 		case seen[p.Text]:
 			return fmt.Errorf("piece %d, %q, is a duplicate", i, p.Text)
@@ -164,6 +176,9 @@ func (m *Model) check() error {
 			bytes++
 		}
 		seen[p.Text] = true
+		if p.Kind != Normal {
+			m.Marked = append(m.Marked, Marked{int32(i), p.Text, p.Kind})
+		}
 	}
 	if m.Unk < 0 {
 		return fmt.Errorf("no piece is of type UNKNOWN")
@@ -172,6 +187,11 @@ func (m *Model) check() error {
 		return fmt.Errorf("%d byte pieces, not 256", bytes)
 	}
 	return nil
+}
+
+// isText reports whether a piece can have this text.
+func isText(s string) bool {
+	return s != "" && len(s) < MaxPiece && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
 // IsUser reports whether a symbol is a user-defined piece. These never merge.

@@ -74,6 +74,16 @@ func New(entries []Entry) *Trie {
 	return b.t
 }
 
+// Valid reports whether a trie that comes from a file can be walked, and all its ids are below limit.
+func (t *Trie) Valid(limit int32) bool {
+	for _, n := range t.Nodes {
+		if n.Base < 0 || int(n.Base)+256 > len(t.Nodes) || n.ID < -1 || n.ID >= limit {
+			return false
+		}
+	}
+	return len(t.Nodes) > 0
+}
+
 // builder tracks the free slots of a growing trie.
 type builder struct {
 	t    *Trie

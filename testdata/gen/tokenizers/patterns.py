@@ -24,7 +24,14 @@ SCANNED = [
     r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
     r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+",
     r" ?[\p{L}\p{M}]+| ?\p{N}+|\s+(?!\S)|\s+", r"\p{N}+", r"\p{N}",
+]
+# Parts with numbers, which rules recognize.
+RULED = [
+    r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))", r"\d{1,3}(?=(\d{3})*(?!\d))", r"[0-9]{1,4}(?=(?:[0-9]{4})*(?![0-9]))", r"\p{Nd}{1,2}(?=(?:\p{Nd}{2})*\b)", r"[0-9]{1,3}(?=(?:[0-9]{3})*\b)| ?\p{L}+",
+    r"(?=(\d{3})+(?!\d))", r"(?=(?:\p{N}{2})+(?!\p{N}))",
+    r"\s*[\r\n]+|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1}", r"\s{2,3}(?!\S)|\p{N}{1}|\p{N}{1,5}", r"\s*[\r\n]+| ?\p{L}+",
 ]
 LITERALS = [" ", "ab", "", "\n\n", "é", "."]
 
@@ -33,9 +40,10 @@ def patterns():
     rng = random.Random(7)
     texts = ["", "ab½²x ¼\u2460", "aab abcd aaab", "a\nb\nab\n", "\nab\n\n", "it's IT'S it'\u017f \u212aelvin k", "x12345 日本語ABC def", "${a} {} a-b]c [x]", "  a  b\r\n\r\n c \t\n", "  \n  \n\n  x"]
     texts += ["".join(random_piece(rng, []) for _ in range(rng.randint(4, 14))) for _ in range(6)]
+    texts += ["1 12 123 1234 12345678901²34567 1234x 123_4567 1234\u06615678 \u0661\u0662\u0663\u0664", "a         b  \n     c   \n\n\t\t\t\u3000 x          "]
     behaviours = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
     out = []
-    for expr, kind in [(p, "Regex") for p in SCANNED + OTHER_PATTERNS] + [(p, "String") for p in LITERALS]:
+    for expr, kind in [(p, "Regex") for p in SCANNED + OTHER_PATTERNS + RULED] + [(p, "String") for p in LITERALS]:
         entry = {"kind": kind, "pattern": expr, "pieces": []}
         for i, text in enumerate(texts):
             b = "isolated" if i >= 10 else behaviours[(i + len(out)) % 5]
