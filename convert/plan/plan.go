@@ -149,7 +149,11 @@ func (p *planner) addTensors(ctx context.Context) error {
 			return err
 		}
 	}
-	p.plan.Warnings = append(p.plan.Warnings, p.checkTemplates(ctx)...)
+	warnings, err := p.checkTemplates(ctx)
+	if err != nil {
+		return err
+	}
+	p.plan.Warnings = append(p.plan.Warnings, warnings...)
 	unused := chooser.unused()
 	if draft := p.draft(); draft != nil {
 		both, err := p.planDraft(ctx, draft)

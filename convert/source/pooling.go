@@ -20,7 +20,7 @@ import (
 const modulesName = "modules.json"
 
 // withPooling adds the configuration of the pooling module, which reduces many vectors to one, if the checkpoint has
-// it. It is the only imported file that is in a subfolder.
+// it, in a subfolder.
 func withPooling(dir safetensors.Folder, files []File) ([]File, error) {
 	folder := "1_Pooling" // the default without the list
 	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == modulesName }); i >= 0 {
