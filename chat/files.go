@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/jsonread"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // File is a file of a model.
@@ -116,14 +117,15 @@ const wantTemplates = "must be a text, a list of objects with name and template,
 // addConfig reads chat_template of a configuration.
 func (t *Templates) addConfig(f File) error {
 	o := jsonread.Options{Nesting: limits.TokenizerNesting, ReplaceSurrogates: true}
-	value, err := jsonread.Member(f.Data, "chat_template", o)
+	value, err := jsonread.Member(pyjson.Plain(f.Data), "chat_template", o)
 	if err != nil {
 		return err
 	}
 	if len(value) == 0 || string(value) == "null" {
 		return nil
 	}
-	switch value[0] {
+	said := pyjson.AsPython(value)
+	switch said[0] { // Infinity and NaN are not objects
 	case '"':
 		return t.addText(f, DefaultName, "chat_template", value)
 	case '{':
@@ -146,7 +148,7 @@ func (t *Templates) addConfig(f File) error {
 			return t.addElement(f, fmt.Sprintf("chat_template[%d]", i), text)
 		})
 	}
-	return fmt.Errorf("chat_template = %s: %s", clip.Line(string(value), maxQuoted), wantTemplates)
+	return fmt.Errorf("chat_template = %s: %s", clip.Line(string(said), maxQuoted), wantTemplates)
 }
 
 // element consumes a value and returns its text.

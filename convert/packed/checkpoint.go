@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -31,7 +31,7 @@ type Checkpoint struct {
 func NewCheckpoint(folder safetensors.Folder, config []byte, tensors []safetensors.Source) *Checkpoint {
 	c := &Checkpoint{Folder: folder, tensors: tensors, taken: map[string]bool{}}
 	var top, text map[string]json.RawMessage
-	_ = json.Unmarshal(arch.PlainJSON(config), &top) // the caller has rejected anything but an object
+	_ = pyjson.Unmarshal(config, &top) // the caller has rejected anything but an object
 	_ = json.Unmarshal(top["text_config"], &text)
 	for _, at := range []struct {
 		keys   map[string]json.RawMessage

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -85,7 +85,7 @@ func (t *Texts) read(store *store.Store, l manifest.Layer) error {
 	}
 	switch {
 	case record:
-		return json.Unmarshal(data, &t.Record)
+		return pyjson.Unmarshal(data, &t.Record)
 	case l.Kind == manifest.KindTemplate:
 		t.Own = string(data)
 	case l.Kind == manifest.KindSystem:
@@ -93,7 +93,7 @@ func (t *Texts) read(store *store.Store, l manifest.Layer) error {
 	case l.Kind == manifest.KindLicense:
 		t.Licenses = append(t.Licenses, string(data))
 	case l.Kind == manifest.KindMessages:
-		return json.Unmarshal(data, &t.Messages)
+		return pyjson.Unmarshal(data, &t.Messages)
 	case l.Kind == manifest.KindParams:
 		t.Parameters, err = DecodeParameters(data)
 	}

@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/tokens"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/safetensors"
 	"golang.org/x/sync/errgroup"
@@ -207,12 +207,5 @@ func checkText(name string, data []byte) error {
 	if filepath.Ext(name) != ".json" || name == ConfigName { // config.json is parsed later, with better messages
 		return nil
 	}
-	var v json.RawMessage
-	err := json.Unmarshal(data, &v)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		at := min(max(syntax.Offset, 0), int64(len(data)))
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:at], []byte("\n")), err)
-	}
-	return err
+	return pyjson.Check(data)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // Source is a tokenizer to write as metadata.
@@ -93,7 +94,7 @@ type table struct {
 // jsonTable reads the tokenizer.json.
 func (s Source) jsonTable() (t table, err error) {
 	var file tokenizerFile
-	if err := json.Unmarshal(s.Tokenizer, &file); err != nil {
+	if err := pyjson.Unmarshal(s.Tokenizer, &file); err != nil {
 		return t, fmt.Errorf("tokenizer.json: %w: %w", ErrVocabulary, err)
 	}
 	t.bos, t.eos = addedTokens(file.PostProcessor)
@@ -257,7 +258,7 @@ func addedTokens(processor any) (before, after bool) {
 func (s Source) special(of table) ([]gguf.Pair, error) {
 	var config map[string]json.RawMessage
 	if s.Config != nil {
-		if err := json.Unmarshal(s.Config, &config); err != nil {
+		if err := pyjson.Unmarshal(s.Config, &config); err != nil {
 			return nil, fmt.Errorf("tokenizer_config.json: %w: %w", ErrVocabulary, err)
 		}
 	}
