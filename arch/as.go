@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/near"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // Types returns the values of model_type that [Detect] accepts, sorted.
@@ -80,7 +81,7 @@ func DetectAs(config []byte, modelType string) (Retyped, error) {
 		Known:    !errors.Is(err, ErrUnknownArchitecture),
 	}
 	a := byName(modelType)
-	r.Config = asType(PlainJSON(config), a, modelType)
+	r.Config = asType(pyjson.Plain(config), a, modelType)
 	if r.Model, err = a.Parse(r.Config); err != nil {
 		return Retyped{}, fmt.Errorf("%w (read as %s)", err, modelType)
 	}
@@ -188,7 +189,7 @@ func isIdle(key string) bool {
 func unread(config []byte, a Arch, m Model) []string {
 	var out []string
 	var all, text map[string]json.RawMessage
-	_ = json.Unmarshal(PlainJSON(config), &all) // the caller has parsed it
+	_ = json.Unmarshal(pyjson.Plain(config), &all) // the caller has parsed it
 	_ = json.Unmarshal(all["text_config"], &text)
 	try := func(in map[string]json.RawMessage, key, path string) {
 		was := in[key]

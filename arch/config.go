@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // object reads the keys of a JSON object. The first error is kept and shared with nested objects, so a parser reads all
@@ -38,11 +39,11 @@ func parseObject(data []byte) (object, error) {
 	if !utf8.Valid(data) {
 		return object{}, configErrorf("not UTF-8")
 	}
-	data = PlainJSON(data)
+	data = pyjson.Plain(data)
 	o := object{err: new(error)}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(&o.raw); err != nil {
-		return object{}, configErrorf("%s", jsonError(err, data))
+		return object{}, configErrorf("%s", pyjson.Words(err, data))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return object{}, configErrorf("text after the JSON object")
@@ -51,21 +52,6 @@ func parseObject(data []byte) (object, error) {
 		return object{}, configErrorf("null, want an object")
 	}
 	return o, nil
-}
-
-// jsonError describes a decoding error, with its line in data if known.
-func jsonError(err error, data []byte) string {
-	switch e := err.(type) {
-	case *json.SyntaxError:
-		at := min(max(e.Offset, 0), int64(len(data)))
-		return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:at], []byte("\n")), err)
-	case *json.UnmarshalTypeError:
-		return fmt.Sprintf("a JSON %s, want an object", e.Value)
-	}
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return "the JSON ends too early"
-	}
-	return err.Error()
 }
 
 func (o object) failed() error { return *o.err }
@@ -99,7 +85,7 @@ func (o object) called(names ...string) object {
 // fail records that the value of key is invalid. must completes "must ...".
 func (o object) fail(key, must string) {
 	if *o.err == nil {
-		*o.err = configErrorf("%s = %s: must %s", o.path(key), clip.Line(string(o.raw[key]), maxQuoted), must)
+		*o.err = configErrorf("%s = %s: must %s", o.path(key), clip.Line(string(pyjson.AsPython(o.raw[key])), maxQuoted), must)
 	}
 }
 

@@ -1,6 +1,11 @@
 package arch
 
-import "errors"
+import (
+	"errors"
+	"slices"
+
+	"github.com/ingotml/ingot/limits/pyjson"
+)
 
 // EndTokens returns the ids in eos_token_id of a config.json or generation_config.json, at the top and in text_config.
 // name is the file's, for messages. Import and load both use it.
@@ -14,6 +19,18 @@ func EndTokens(name string, data []byte) ([]int32, error) {
 		ids = append(ids, text.tokens("eos_token_id", nil)...)
 	}
 	return ids, inFile(name, top.failed())
+}
+
+// SuppressedTokens returns the ids in suppress_tokens of a generation_config.json. Import and load both use it. Negative
+// ones, which some files have for none, are left out.
+func SuppressedTokens(name string, data []byte) ([]int32, error) {
+	var c struct {
+		Tokens []int32 `json:"suppress_tokens"`
+	}
+	if err := pyjson.Unmarshal(data, &c); err != nil {
+		return nil, fileError{configError(err.Error()), name}
+	}
+	return slices.DeleteFunc(c.Tokens, func(id int32) bool { return id < 0 }), nil
 }
 
 // fileError is an error of a configuration in another file than config.json.

@@ -1,11 +1,13 @@
 package arch
 
+import "github.com/ingotml/ingot/limits/pyjson"
+
 // HeadName is the name of the output head in every table that has one.
 const HeadName = headName
 
 // Untie returns a config.json whose model has an output head of its own, and the model.
 func Untie(config []byte) ([]byte, Model, error) {
-	config = setKeys(PlainJSON(config), map[string][]byte{"tie_word_embeddings": []byte("false")})
+	config = setKeys(pyjson.Plain(config), map[string][]byte{"tie_word_embeddings": []byte("false")})
 	m, err := Detect(config)
 	return config, m, err
 }

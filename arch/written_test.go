@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // Write is the inverse of Check: every element is read back from the place it was written to.
@@ -30,7 +31,7 @@ func TestWrite(t *testing.T) {
 		var c struct {
 			ModelType string `json:"model_type"`
 		}
-		if err := json.Unmarshal(PlainJSON(config), &c); err != nil {
+		if err := pyjson.Unmarshal(config, &c); err != nil {
 			t.Fatal(err)
 		}
 		table := m.Table()

@@ -174,42 +174,6 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-func TestChoose(t *testing.T) {
-	file := func(name, text string) chat.File { return chat.File{Name: name, Data: []byte(text)} }
-	list := file("tokenizer_config.json",
-		`{"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]}`)
-	for _, c := range []struct {
-		files      []chat.File
-		name, want string
-	}{
-		{[]chat.File{file("tokenizer_config.json", `{"chat_template": "A"}`)}, "", "A"},
-		{[]chat.File{file("tokenizer_config.json", `{"chat_template": "A"}`), file("chat_template.jinja", "B")}, "", "B"},
-		{[]chat.File{file("chat_template.jinja", "B"), file(chat.TemplateFile, "C")}, "default", "C"},
-		{[]chat.File{list}, "", "D"},
-		{[]chat.File{list}, "tool_use", "T"},
-		{[]chat.File{file("chat_template.jinja", "B"), file("additional_chat_templates/rag.jinja", "R")}, "rag", "R"},
-	} {
-		if got, err := chat.Choose(c.files, c.name); err != nil || got != c.want {
-			t.Errorf("%v %q: got %q, %v, want %q", c.files, c.name, got, err, c.want)
-		}
-	}
-	if _, err := chat.Choose(nil, ""); !errors.Is(err, chat.ErrNoTemplate) {
-		t.Errorf("got %v", err)
-	}
-	list.Data = []byte(strings.Replace(string(list.Data), `"default"`, `"rag"`, 1))
-	if _, err := chat.Choose([]chat.File{list}, ""); !errors.Is(err, chat.ErrOtherTemplates) ||
-		!strings.Contains(err.Error(), `there is no "default", but rag, tool_use`) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := chat.Choose([]chat.File{list}, "default"); err == nil || !strings.Contains(err.Error(), "rag, tool_use") {
-		t.Errorf("got %v", err)
-	}
-	list = file("tokenizer_config.json", `{"chat_template": 5}`)
-	if _, err := chat.Choose([]chat.File{list}, ""); !errors.Is(err, chat.ErrTemplate) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // Parse and Render neither panic nor hang, whatever the text.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"{{ .System }}{{ range .Messages }}{{ .Role }}{{ end }}",

@@ -2,15 +2,10 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"path"
 	"regexp"
-	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/jsonread"
 )
 
 // Request is the input of a prompt. A field with its zero value leaves its template variable undefined or empty.
@@ -111,88 +106,4 @@ func (r Request) Vars() *jinja.Dict {
 		r.Extra.Each(func(k, v jinja.Value) bool { _ = d.Set(k, v); return true })
 	}
 	return d
-}
-
-// File is a file of a model.
-type File struct {
-	Name string
-	Data []byte
-}
-
-// TemplateFile is the name of the File that holds the TEMPLATE of a Modelfile. It has precedence over the model's own
-// files.
-const TemplateFile = "TEMPLATE"
-
-// HoldsTemplate reports whether a model's file with this name can hold chat templates.
-func HoldsTemplate(name string) bool {
-	switch name {
-	case "chat_template.jinja", "chat_template.json", "tokenizer_config.json":
-		return true
-	}
-	return path.Dir(name) == "additional_chat_templates" && path.Ext(name) == ".jinja"
-}
-
-// Choose returns the text of the template called name among a model's files; "" selects the default template. It
-// returns ErrNoTemplate, or ErrOtherTemplates with the names that exist.
-func Choose(files []File, name string) (string, error) {
-	all, order := map[string]string{}, []string{}
-	add := func(name, text string) {
-		if _, ok := all[name]; !ok && text != "" {
-			all[name] = text
-			order = append(order, name)
-		}
-	}
-	for _, want := range []string{TemplateFile, "chat_template.jinja", "chat_template.json", "tokenizer_config.json", ""} {
-		for _, f := range files {
-			switch {
-			case want == "" && path.Dir(f.Name) == "additional_chat_templates":
-				add(strings.TrimSuffix(path.Base(f.Name), ".jinja"), string(f.Data))
-			case f.Name != want:
-			case path.Ext(want) == ".json":
-				if err := addConfig(f, add); err != nil {
-					return "", err
-				}
-			default:
-				add("default", string(f.Data))
-			}
-		}
-	}
-	if name == "" {
-		name = "default"
-		if len(order) == 1 {
-			name = order[0]
-		}
-	}
-	if text, ok := all[name]; ok {
-		return text, nil
-	}
-	if len(order) == 0 {
-		return "", ErrNoTemplate
-	}
-	return "", fmt.Errorf("%w: there is no %q, but %s", ErrOtherTemplates, name, strings.Join(order, ", "))
-}
-
-// addConfig reads chat_template of a configuration: a string, or a list of named templates.
-func addConfig(f File, add func(name, text string)) error {
-	o := jsonread.Options{Nesting: limits.TokenizerNesting, ReplaceSurrogates: true}
-	template, err := jsonread.Member(f.Data, "chat_template", o)
-	if err != nil {
-		return fmt.Errorf("%s: %w: %v", f.Name, ErrTemplate, err)
-	}
-	if len(template) == 0 || string(template) == "null" {
-		return nil
-	}
-	var one string
-	if json.Unmarshal(template, &one) == nil {
-		add("default", one)
-		return nil
-	}
-	var many []struct{ Name, Template string }
-	if err := json.Unmarshal(template, &many); err != nil {
-		return fmt.Errorf("%s: %w: chat_template is neither a string nor a list of named templates", f.Name, ErrTemplate)
-	}
-	for _, t := range many {
-		add(t.Name, t.Template)
-	}
-	return nil
 }

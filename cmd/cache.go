@@ -103,7 +103,7 @@ func (a *app) cacheWarm(c *cobra.Command, name string, o cacheWarmOptions) error
 	if err != nil {
 		return err
 	}
-	if err := style.ReadTemplate(ctx, store, entry); err != nil {
+	if err := style.Templates.Err(); err != nil {
 		return err
 	}
 	thread, err := a.openEngine(ctx, o.cpu)
@@ -141,7 +141,7 @@ func (a *app) cacheWarm(c *cobra.Command, name string, o cacheWarmOptions) error
 func (o cacheWarmOptions) beginning(c *cobra.Command, style *prompt.Style, model *batch.Engine, text string) (
 	[]int32, error) {
 	inJSON := strings.HasPrefix(strings.TrimSpace(text), "{")
-	if o.raw || style.Template == nil && !inJSON {
+	if o.raw || !style.HasTemplate() && !inJSON {
 		return model.Processor().Encode(text)
 	}
 	now, err := clock("")

@@ -132,10 +132,10 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if !o.raw && prompt.ids == nil {
-		if err := o.readTemplate(c, store, entry, style); err != nil {
-			return err
-		}
+	if o.raw || prompt.ids != nil {
+		style.Templates = nil
+	} else if err := o.checkTemplate(c, entry, style); err != nil {
+		return err
 	}
 	pictures, err := readPictures(prompt.pictures)
 	if err != nil {

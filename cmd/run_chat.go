@@ -39,14 +39,13 @@ func openStyle(store *store.Store, entry *store.Entry) (*prompt.Style, error) {
 	return style, style.Texts.CheckRequires(entry.Name.String(), Version)
 }
 
-// readTemplate adds the chat template to a style. It fails if a flag needs a template and the model has none.
-func (o runOptions) readTemplate(c *cobra.Command, store *store.Store, entry *store.Entry,
-	style *prompt.Style) error {
-	if err := style.ReadTemplate(c.Context(), store, entry); err != nil {
+// checkTemplate fails if the chat template cannot be used, or if a flag needs one and the model has none.
+func (o runOptions) checkTemplate(c *cobra.Command, entry *store.Entry, style *prompt.Style) error {
+	if err := style.Ready(c.Context(), chat.Request{}); err != nil {
 		return fmt.Errorf("%w; use --raw to skip the template", err)
 	}
 	for _, name := range []string{"think", "system"} {
-		if style.Template == nil && c.Flags().Changed(name) {
+		if !style.HasTemplate() && c.Flags().Changed(name) {
 			return fmt.Errorf("%s has no chat template, which --%s needs", entry.Name, name)
 		}
 	}
@@ -58,9 +57,9 @@ func checkThink(level string, entry *store.Entry, style *prompt.Style) error {
 	switch {
 	case level == "" || level == "off":
 		return nil
-	case style.Template == nil:
+	case !style.HasTemplate():
 		return fmt.Errorf("%s has no chat template, which thinking needs", entry.Name)
-	case style.CanThink(entry.Image.Config.Capabilities):
+	case style.CanThink(entry.Image.Config.Capabilities, chat.Request{}):
 		return nil
 	}
 	return fmt.Errorf("%s does not support thinking: its chat template has no control for it", entry.Name)
@@ -79,7 +78,7 @@ func (o runOptions) modelRequest(
 		draft:      o.draft,
 		wantIDs:    o.json,
 	}
-	if style.Template == nil {
+	if !style.HasTemplate() {
 		return r
 	}
 	r.system = style.Texts.System

@@ -42,7 +42,7 @@ func (a *app) converse(c *cobra.Command, arg string, o runOptions, format runtim
 	if err != nil {
 		return err
 	}
-	if err := o.readTemplate(c, store, entry, style); err != nil {
+	if err := o.checkTemplate(c, entry, style); err != nil {
 		return err
 	}
 	backends := a.backends(c, store, o)

@@ -183,7 +183,7 @@ func (s *session) load(ctx context.Context, arg string) error {
 	}
 	style, err := openStyle(s.store, entry)
 	if err == nil {
-		err = style.ReadTemplate(ctx, s.store, entry)
+		err = style.Ready(ctx, chat.Request{})
 	}
 	if err != nil {
 		return err

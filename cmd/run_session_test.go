@@ -204,8 +204,8 @@ func TestSessionSettings(t *testing.T) {
 // A model that cannot be told to think refuses it at once, not at each message.
 func TestSessionThink(t *testing.T) {
 	for want, change := range map[string]func(*prompt.Style){
-		"its chat template has no control for it": func(s *prompt.Style) { s.Text = "{{ messages }}" },
-		"has no chat template, which thinking":    func(s *prompt.Style) { s.Template, s.Text = nil, "" },
+		"its chat template has no control for it": func(s *prompt.Style) { s.Templates = chat.One("{{ messages }}") },
+		"has no chat template, which thinking":    func(s *prompt.Style) { s.Templates = nil },
 	} {
 		s := converse(t, func(s *scripted) {
 			open := s.open

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/spf13/cobra"
@@ -25,14 +26,15 @@ func (a *app) templateCmd() *cobra.Command {
 		Use:   "template NAME|FILE",
 		Short: "Render a chat template",
 		Long: `Render the chat template in FILE, or of the model NAME, and print the text. The variables come as a JSON
-object on standard input and are passed unchanged: messages, tools, add_generation_prompt, bos_token...`,
+object on standard input and are passed unchanged: messages, tools, add_generation_prompt, bos_token... Of a
+model's named templates, tools choose "tool_use" and documents "rag", as in a server, unless --template names one.`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			clock, err := clock(now)
 			if err != nil {
 				return err
 			}
-			source, err := templateSource(c, args[0], named)
+			templates, from, err := templatesOf(c, args[0])
 			if err != nil {
 				return err
 			}
@@ -47,11 +49,7 @@ object on standard input and are passed unchanged: messages, tools, add_generati
 			if err != nil {
 				return err
 			}
-			t, err := chat.Parse(c.Context(), source)
-			if err != nil {
-				return err
-			}
-			out, err := t.RenderVars(c.Context(), vars, jinja.Options{Now: clock})
+			out, err := renderVars(c.Context(), templates, from, named, vars, clock)
 			if err != nil {
 				return err
 			}
@@ -84,21 +82,44 @@ func clock(flag string) (func() time.Time, error) {
 	return func() time.Time { return t }, nil
 }
 
-// templateSource returns the text of the template in a file, or else of the model with that name.
-func templateSource(c *cobra.Command, arg, named string) (string, error) {
-	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
-		if info.Size() > limits.TemplateText {
-			return "", fmt.Errorf("template %s has %d bytes; at most %d are allowed", arg, info.Size(), limits.TemplateText)
-		}
-		b, err := os.ReadFile(arg)
-		return string(b), err
+// renderVars renders the template with a name, or else the one that the variables choose.
+func renderVars(ctx context.Context, templates *chat.Templates, from, named string, vars *jinja.Dict,
+	clock func() time.Time) (string, error) {
+	one, err := templates.Get(named)
+	if named == "" {
+		one, err = templates.ForVars(vars)
 	}
-	store, entry, err := resolve(c, arg)
-	if errors.Is(err, manifest.ErrNotFound) {
-		return "", fmt.Errorf("%w, and no such file exists", err)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", from, err)
 	}
+	t, err := templates.Compile(ctx, one)
 	if err != nil {
 		return "", err
 	}
-	return prompt.TemplateText(store, entry, named)
+	return t.RenderVars(ctx, vars, jinja.Options{Now: clock})
+}
+
+// templatesOf returns the template in a file, or else those of the model with that name. from is what has them, for
+// messages.
+func templatesOf(c *cobra.Command, arg string) (t *chat.Templates, from string, err error) {
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
+		if info.Size() > limits.TemplateText {
+			return nil, "", fmt.Errorf("template %s has %d bytes; at most %d are allowed", arg, info.Size(),
+				limits.TemplateText)
+		}
+		b, err := os.ReadFile(arg)
+		return chat.One(string(b)), arg, err
+	}
+	store, entry, err := resolve(c, arg)
+	if errors.Is(err, manifest.ErrNotFound) {
+		return nil, "", fmt.Errorf("%w, and no such file exists", err)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	texts, err := settings.Read(store, entry)
+	if err != nil {
+		return nil, "", err
+	}
+	return texts.Templates, entry.Name.String(), nil
 }

@@ -2,15 +2,14 @@ package cmd
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/safetensors"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/spf13/cobra"
 )
@@ -42,11 +41,7 @@ func (a *app) tokenizeChat(c *cobra.Command, tok *tokenizer.Tokenizer, from stri
 			}
 		}
 	}
-	source, err := chatTemplate(c, from)
-	if err != nil {
-		return err
-	}
-	t, err := chat.Parse(c.Context(), source)
+	templates, from, err := chatTemplates(c, from)
 	if err != nil {
 		return err
 	}
@@ -54,32 +49,29 @@ func (a *app) tokenizeChat(c *cobra.Command, tok *tokenizer.Tokenizer, from stri
 	if err != nil {
 		return err
 	}
-	out, err := t.RenderVars(c.Context(), vars, jinja.Options{Now: clock})
+	out, err := renderVars(c.Context(), templates, from, "", vars, clock)
 	if err != nil {
 		return err
 	}
 	return a.printIDs(tok, out, false)
 }
 
-// chatTemplate returns the template of a folder, or else of a model of the store.
-func chatTemplate(c *cobra.Command, from string) (string, error) {
-	if info, err := os.Stat(from); err != nil || !info.IsDir() {
-		return templateSource(c, from, "")
+// chatTemplates returns the templates of a folder, or else of a model of the store.
+func chatTemplates(c *cobra.Command, arg string) (t *chat.Templates, from string, err error) {
+	if info, err := os.Stat(arg); err != nil || !info.IsDir() {
+		return templatesOf(c, arg)
+	}
+	names, err := chat.TemplateFiles(safetensors.Dir(arg))
+	if err != nil {
+		return nil, "", err
 	}
 	var files []chat.File
-	for _, name := range []string{"chat_template.jinja", "chat_template.json", tokenizerConfig} {
-		b, err := readFile(filepath.Join(from, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	for _, name := range names {
+		b, err := readFile(filepath.Join(arg, filepath.FromSlash(name)))
 		if err != nil {
-			return "", err
+			return nil, "", err
 		}
 		files = append(files, chat.File{Name: name, Data: b})
 	}
-	text, err := chat.Choose(files, "")
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", from, err)
-	}
-	return text, nil
+	return chat.ReadTemplates(files, ""), arg, nil
 }

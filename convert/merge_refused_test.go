@@ -47,7 +47,7 @@ func TestAdapterRefused(t *testing.T) {
 		"something_new":     {1, "something_new is set: an unknown feature cannot be merged"},
 		"r": {5,
 			"lora_A.weight: cannot import: its shape is [4 128], but its rank in adapter_config.json (r, rank_pattern) is 5"},
-		"lora_alpha":        {"x", "cannot unmarshal string"},
+		"lora_alpha":        {"x", "lora_alpha: a JSON string, want a number"},
 		"rank_pattern":      {map[string]any{"q_proj": 0}, "its rank is 0"},
 		"alpha_pattern":     {map[string]any{"(": 1}, `pattern "("`},
 		"bias":              {"some", "bias is"},

@@ -27,7 +27,7 @@ func TestPoolingFile(t *testing.T) {
 		"outside":          {strings.Replace(list, "PATH", "../x", 1), "x", `{}`, `"../x" is not a folder`, true},
 		"absolute":         {strings.Replace(list, "PATH", "/etc", 1), "x", `{}`, `"/etc" is not a folder`, true},
 		"a draft's":        {strings.Replace(list, "PATH", "draft", 1), "draft", `{}`, "not a folder", true},
-		"no JSON":          {"", "1_Pooling", `{`, "not valid JSON", true},
+		"no JSON":          {"", "1_Pooling", `{`, "the JSON ends too early", true},
 		"a list of others": {`{}`, "x", `{}`, "modules.json", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/modelfile"
 )
 
@@ -38,7 +39,7 @@ func StandardDefaults() Defaults {
 // SetJSON sets the parameters of a JSON object, under their names in a Modelfile. Stop texts are added to those of d.
 func (d *Defaults) SetJSON(b []byte) error {
 	var p parameters
-	if err := json.Unmarshal(b, &p); err != nil {
+	if err := pyjson.Unmarshal(b, &p); err != nil {
 		return err
 	}
 	return p.apply(d)
@@ -50,7 +51,7 @@ func (d Defaults) With(set map[string]any) (Defaults, error) {
 	var p parameters
 	b, err := json.Marshal(set)
 	if err == nil {
-		err = json.Unmarshal(b, &p)
+		err = pyjson.Unmarshal(b, &p)
 	}
 	if err != nil {
 		return d, fmt.Errorf("%w: %w", ErrSampling, err)

@@ -10,7 +10,7 @@ import (
 
 // checkCapabilities rejects tools and thinking that the model's template would silently ignore.
 func (m *Model) checkCapabilities(style *prompt.Style, c *prompt.Conversation) error {
-	if style.Template == nil {
+	if !style.HasTemplate() {
 		if c.Think != nil && !*c.Think {
 			c.Think = nil // the model does not think anyway
 		}
@@ -23,7 +23,7 @@ func (m *Model) checkCapabilities(style *prompt.Style, c *prompt.Conversation) e
 	if len(c.Tools) > 0 && !slices.Contains(can, manifest.CapTools) {
 		return wire.BadRequest("%s does not support tools: its chat template does not use them", m.Name())
 	}
-	if c.Think != nil && *c.Think && !style.CanThink(can) {
+	if c.Think != nil && *c.Think && !style.CanThink(can, c.Request) {
 		return wire.BadRequest("%s does not support thinking: its chat template has no control for it", m.Name())
 	}
 	return nil

@@ -22,10 +22,9 @@ import (
 type Model struct {
 	Entry *store.Entry
 	*processor.Processor
-	Style    *prompt.Style
-	weights  int64  // bytes that this machine loads
-	template error  // why the chat template is unusable
-	asked    string // the name in the request
+	Style   *prompt.Style
+	weights int64  // bytes that this machine loads
+	asked   string // the name in the request
 }
 
 // Name returns the model's full name, for errors, logs and metrics.
@@ -39,11 +38,6 @@ func (m *Model) as(name string) *Model {
 	c := *m
 	c.asked = name
 	return &c
-}
-
-// ChatStyle returns the chat template and its settings.
-func (m *Model) ChatStyle() (*prompt.Style, error) {
-	return m.Style, m.template
 }
 
 // modelCache caches models, since reading a large vocabulary takes a while.
@@ -87,13 +81,6 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	}
 	if err := m.Style.Texts.CheckRequires(m.Name(), s.opts.Version); err != nil {
 		return nil, wire.BadRequest("%v", err)
-	}
-	m.template = m.Style.ReadTemplate(ctx, s.opts.Store, entry)
-	if err := ctx.Err(); err != nil {
-		return nil, err // m.template may be an error of this request, which must not be cached
-	}
-	if m.template != nil {
-		m.template = wire.BadRequest("%v; raw sends the prompt without a template", m.template)
 	}
 	if m.Processor, err = processor.Open(s.opts.Store, entry); err != nil {
 		return nil, err
@@ -181,6 +168,9 @@ func (s *Server) Load(ctx context.Context, m *Model, keep *time.Duration) error 
 // MakePrompt builds the prompt of a conversation.
 func (s *Server) MakePrompt(ctx context.Context, m *Model, style *prompt.Style, c prompt.Conversation) (*prompt.Prompt,
 	error) {
+	if err := style.Ready(ctx, c.Request); err != nil && ctx.Err() == nil {
+		return nil, wire.BadRequest("%v; raw sends the prompt without a template", err)
+	}
 	if err := m.checkCapabilities(style, &c); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer/fault"
 )
 
@@ -20,7 +21,7 @@ const (
 func Settings(config []byte, read func(name string) ([]byte, error)) ([]byte, error) {
 	c := map[string]json.RawMessage{}
 	if config != nil {
-		if err := json.Unmarshal(config, &c); err != nil || c == nil {
+		if err := pyjson.Unmarshal(config, &c); err != nil || c == nil {
 			return config, nil // the loader says what is wrong
 		}
 	}
@@ -33,7 +34,7 @@ func Settings(config []byte, read func(name string) ([]byte, error)) ([]byte, er
 		return nil, err
 	}
 	if data != nil {
-		if err := json.Unmarshal(data, &specials); err != nil {
+		if err := pyjson.Unmarshal(data, &specials); err != nil {
 			return nil, fault.Errorf(ErrInvalid, "%s: %v; want an object of texts or tokens", SpecialTokensMap, err)
 		}
 	}
@@ -42,7 +43,7 @@ func Settings(config []byte, read func(name string) ([]byte, error)) ([]byte, er
 		return nil, err
 	}
 	if data != nil {
-		if err := json.Unmarshal(data, &added); err != nil {
+		if err := pyjson.Unmarshal(data, &added); err != nil {
 			return nil, fault.Errorf(ErrInvalid, "%s: %v; want an object of texts and ids", AddedTokens, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer/decode"
 	"github.com/ingotml/ingot/tokenizer/encode"
 	"github.com/ingotml/ingot/tokenizer/fault"
@@ -19,7 +20,7 @@ var specialNames = []string{"bos_token", "eos_token", "unk_token", "sep_token", 
 // added_tokens_decoder and its special tokens become added tokens unless they exist already. add_bos_token and
 // add_eos_token have no effect there.
 func (t *Tokenizer) configure(data []byte) error {
-	r, err := jsonfile.NewReader("tokenizer_config.json", data)
+	r, err := jsonfile.NewReader("tokenizer_config.json", pyjson.Plain(data))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer/decode"
 	"github.com/ingotml/ingot/tokenizer/encode"
 	"github.com/ingotml/ingot/tokenizer/fault"
@@ -87,7 +88,7 @@ func (t *Tokenizer) configureSentencePiece(data []byte) (o spOptions, err error)
 	if err := t.configure(data); err != nil {
 		return o, err
 	}
-	r, err := jsonfile.NewReader("tokenizer_config.json", data)
+	r, err := jsonfile.NewReader("tokenizer_config.json", pyjson.Plain(data))
 	if err != nil {
 		return o, err
 	}

@@ -1,8 +1,9 @@
 package vision
 
 import (
-	"encoding/json"
 	"fmt"
+
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // preprocessorConfig holds the keys of preprocessor_config.json. Old files bound the size by min_pixels and max_pixels,
@@ -32,7 +33,7 @@ const bicubic = 3
 // Configured returns p with the settings of a preprocessor_config.json. It ignores numbers that are not positive.
 func (p Processor) Configured(config []byte) (Processor, error) {
 	var f preprocessorConfig
-	if err := json.Unmarshal(config, &f); err != nil {
+	if err := pyjson.Unmarshal(config, &f); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	for _, same := range []struct {

@@ -38,11 +38,12 @@ func with(p Processor, low, high int) Processor {
 
 func TestConfiguredRefuses(t *testing.T) {
 	for _, test := range []struct{ config, want string }{
-		{`{`, "unexpected end"},
-		{`[]`, "array"},
-		{`{"patch_size": "16"}`, "patch_size"},
+		{`{`, "the JSON ends too early"},
+		{`[]`, "a JSON array, want an object"},
+		{`{"patch_size": "16"}`, "patch_size: a JSON string, want an integer"},
 		{`{"patch_size": 14}`, "patch_size is 14, the vision tower has 16"},
 		{`{"merge_size": 3}`, "merge_size is 3"},
+		{`{"min_pixels": NaN}`, "min_pixels: a JSON object, want an integer"},
 		{`{"min_pixels": 1e9}`, "min_pixels"},
 		{`{"min_pixels": 200, "max_pixels": 100}`, "(200 pixels) exceeds the largest (100 pixels)"},
 		{`{"image_std": [1, 0, 1]}`, "image_std has a zero"},
@@ -52,6 +53,38 @@ func TestConfiguredRefuses(t *testing.T) {
 		if _, err := New(16, 2, 2).Configured([]byte(test.config)); !errors.Is(err, ErrConfig) ||
 			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.config, err)
+		}
+	}
+}
+
+// Settings come from either file, the new one first. An error names the file.
+func TestConfiguredBy(t *testing.T) {
+	const old, part = "preprocessor_config.json", "processor_config.json"
+	for _, test := range []struct {
+		files  map[string]string
+		limit  int
+		failed string
+	}{
+		{nil, New(16, 2, 2).MaxPixels, ""},
+		{map[string]string{old: `{"max_pixels": 70000, "unknown": NaN}`}, 70000, ""},
+		{map[string]string{old: `{"max_pixels": 70000}`, part: `{"image_processor": {"max_pixels": 80000}}`}, 80000, ""},
+		{map[string]string{old: `{"max_pixels": 70000}`, part: `{"processor_class": "P", "x": -Infinity}`}, 70000, ""},
+		{map[string]string{old: `{"max_pixels": "many"}`}, 0, old + ": bad preprocessor configuration: max_pixels: a JSON"},
+		{map[string]string{part: `{"image_processor": {"patch_size": 14}}`}, 0, part + ": patch_size is 14"},
+		{map[string]string{part: `[1]`}, 0, part + ": bad preprocessor configuration: a JSON array, want an object"},
+	} {
+		p, err := New(16, 2, 2).ConfiguredBy(func(name string) ([]byte, error) {
+			if text, ok := test.files[name]; ok {
+				return []byte(text), nil
+			}
+			return nil, nil
+		})
+		if test.failed != "" {
+			if !errors.Is(err, ErrConfig) || !strings.HasPrefix(err.Error(), test.failed) {
+				t.Errorf("%v: %v, want %s", test.files, err, test.failed)
+			}
+		} else if err != nil || p.MaxPixels != test.limit {
+			t.Errorf("%v: %d, %v, want %d", test.files, p.MaxPixels, err, test.limit)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (s *Style) Beginning(ctx context.Context, m Model, c Conversation) ([]int32
 	if n := len(c.Messages); n > 0 {
 		waits = slices.Contains([]string{"user", "tool"}, c.Messages[n-1].Role)
 	}
-	if waits || s.Template == nil {
+	if waits || !s.HasTemplate() {
 		p, err := s.Begin(ctx, m, c)
 		if err != nil {
 			return nil, err

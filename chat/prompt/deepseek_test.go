@@ -46,7 +46,11 @@ func TestDeepSeekPrompts(t *testing.T) {
 			Messages: c.Messages, Tools: c.Tools, Think: &c.Think, ThinkLevel: c.Effort, AddGenerationPrompt: true,
 			BOS: "<｜begin▁of▁sentence｜>", EOS: "<｜end▁of▁sentence｜>",
 		}
-		got, err := Render(t.Context(), unlimited{}, s.Template, s.prepared(r))
+		with, err := s.choose(t.Context(), r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := Render(t.Context(), unlimited{}, with.Template, with.prepared(r))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -6,7 +6,7 @@ import "github.com/ingotml/ingot/chat"
 // messages. An empty system message counts as none, and also suppresses the image's. Without a template, it returns the
 // list.
 func (s *Style) WithImageMessages(list []chat.Message) []chat.Message {
-	if s.Template == nil {
+	if !s.HasTemplate() {
 		return list
 	}
 	own, rest := s.system(list)
@@ -18,7 +18,7 @@ func (s *Style) WithImageMessages(list []chat.Message) []chat.Message {
 
 // WithSystem is WithImageMessages without the image's messages, for a conversation that continues another one.
 func (s *Style) WithSystem(list []chat.Message) []chat.Message {
-	if s.Template == nil {
+	if !s.HasTemplate() {
 		return list
 	}
 	own, rest := s.system(list)

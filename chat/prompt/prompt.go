@@ -74,6 +74,14 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	if c.Budget == nil {
 		c.Budget = unlimited{}
 	}
+	with, err := s.choose(ctx, c.Request)
+	if err != nil {
+		return nil, err
+	}
+	return with.begin(ctx, m, c)
+}
+
+func (s chosen) begin(ctx context.Context, m Model, c Conversation) (*Prompt, error) {
 	rules, tag := parse.AnswerRules(s.Texts.Parser)
 	c.Request = s.prepared(c.Request)
 	c.BOS, c.EOS = m.BOSEOS()
@@ -110,7 +118,7 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 }
 
 // prepared changes a request into what the template expects.
-func (s *Style) prepared(r chat.Request) chat.Request {
+func (s chosen) prepared(r chat.Request) chat.Request {
 	_, tag := parse.AnswerRules(s.Texts.Parser)
 	switch {
 	case tag != "" && s.Template != nil:
@@ -122,7 +130,7 @@ func (s *Style) prepared(r chat.Request) chat.Request {
 }
 
 // render returns the prompt's text and its token ids.
-func (s *Style) render(ctx context.Context, m Model, c Conversation) (text string, ids []int32, err error) {
+func (s chosen) render(ctx context.Context, m Model, c Conversation) (text string, ids []int32, err error) {
 	// A Modelfile's template leaves BOS to the tokenizer. Templates of checkpoints write it themselves.
 	bos := s.fromModelfile
 	if s.Template == nil {
@@ -141,7 +149,7 @@ func (s *Style) render(ctx context.Context, m Model, c Conversation) (text strin
 }
 
 // answerStart returns the start of the answer. If the prompt ends within thinking, it ends the thinking first.
-func (s *Style) answerStart(prompt, answer string) string {
+func (s chosen) answerStart(prompt, answer string) string {
 	if answer == "" || s.Template == nil {
 		return answer
 	}

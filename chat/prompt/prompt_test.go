@@ -76,7 +76,7 @@ func style(t *testing.T, lines ...modelfile.Command) *Style {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ReadTemplate(t.Context(), store, entry); err != nil {
+	if err := s.Ready(t.Context(), chat.Request{}); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -8,15 +8,12 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 )
 
-// countedTemplate counts renders.
-type countedTemplate struct {
-	chat.Template
-	renders *int
-}
+// countedBudget counts renders and tokenizations.
+type countedBudget struct{ taken *int }
 
-func (c countedTemplate) Render(ctx context.Context, r chat.Request) (string, error) {
-	*c.renders++
-	return c.Template.Render(ctx, r)
+func (c countedBudget) Take(context.Context, int64) (func(), error) {
+	*c.taken++
+	return func() {}, nil
 }
 
 // countedLetters counts tokenized prompts.
@@ -34,9 +31,8 @@ func (c countedLetters) EncodeRendered(text string, bos bool) ([]int32, error) {
 func TestBeginOnce(t *testing.T) {
 	s := style(t, modelfile.Command{Name: modelfile.Template, Value: "{% for m in messages %}{{ m.content }}{% endfor %}"},
 		modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
-	renders, encoded := 0, 0
-	s.Template = countedTemplate{s.Template, &renders}
-	var c Conversation
+	taken, encoded := 0, 0
+	c := Conversation{Budget: countedBudget{&taken}}
 	c.Messages = []chat.Message{{Role: "user", Content: "Hi"}}
 	p, err := s.Begin(t.Context(), countedLetters{encoded: &encoded}, c)
 	if err != nil {
@@ -51,8 +47,8 @@ func TestBeginOnce(t *testing.T) {
 			t.Fatal("another response does not share the prompt, or shares its reader")
 		}
 	}
-	if renders != 1 || encoded != 1 {
-		t.Errorf("%d renders and %d tokenizations, want 1 of each", renders, encoded)
+	if taken-encoded != 1 || encoded != 1 {
+		t.Errorf("%d renders and %d tokenizations, want 1 of each", taken-encoded, encoded)
 	}
 }
 
@@ -80,7 +76,7 @@ func TestOpening(t *testing.T) {
 			t.Errorf("%v without the image's messages: %q, want %q", test.list, got, test.system)
 		}
 	}
-	s.Template = nil
+	s.Templates = nil
 	if got := contents(s.WithImageMessages([]chat.Message{user})); got != "Hi" {
 		t.Errorf("without a template: %q", got)
 	}

@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,90 +9,64 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 )
 
-// TemplateText returns a model's chat template with a name, or the default template if named is empty, which may be one
-// that is built in. It may fail with chat.ErrNoTemplate or chat.ErrOtherTemplates.
-func TemplateText(store *store.Store, entry *store.Entry, named string) (string, error) {
-	var files []chat.File
-	for _, l := range entry.Image.Layers {
-		if l.Kind == manifest.KindTensor || !chat.HoldsTemplate(l.Name) && l.Kind != manifest.KindTemplate {
-			continue
-		}
-		b, err := store.ReadBlob(l.Digest, limits.TemplateFile)
-		if err != nil {
-			return "", fmt.Errorf("%s of %s: %w", l.Name, entry.Name, err)
-		}
-		name := l.Name
-		if l.Kind == manifest.KindTemplate {
-			name = chat.TemplateFile
-		}
-		files = append(files, chat.File{Name: name, Data: b})
-	}
-	text, err := chat.Choose(files, named)
-	if errors.Is(err, chat.ErrNoTemplate) && named == "" {
-		texts, err := settings.Read(store, entry)
-		if err != nil {
-			return "", err
-		}
-		if texts.Template != "" {
-			return texts.Template, nil
-		}
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", entry.Name, err)
-	}
-	return text, nil
-}
-
-// Style has a model's chat template and texts, from its image. It is safe for concurrent use after ReadTemplate.
+// Style has a model's chat templates and texts, from its image. It is safe for concurrent use.
 type Style struct {
-	Texts    *settings.Texts
-	Template chat.Template // nil: prompts are used verbatim
-	Text     string        // of the template
+	Texts     *settings.Texts
+	Templates *chat.Templates // none: prompts are used verbatim
 
 	name          string // the model's name, for errors
 	fromModelfile bool   // the template is that of a TEMPLATE line
 }
 
-// Open reads an image's texts, but not its template: a prompt may not need one. See ReadTemplate.
+// Open reads an image's texts and templates. Templates are compiled when a request needs them; see [Style.Ready].
 func Open(store *store.Store, entry *store.Entry) (*Style, error) {
 	texts, err := settings.Read(store, entry)
 	if err != nil {
 		return nil, err
 	}
-	return &Style{Texts: texts, name: entry.Name.String()}, nil
+	return &Style{Texts: texts, Templates: texts.Templates, name: entry.Name.String(), fromModelfile: texts.Own != ""}, nil
 }
 
-// ReadTemplate reads the image's chat template, if it has one.
-func (s *Style) ReadTemplate(ctx context.Context, store *store.Store, entry *store.Entry) (err error) {
-	s.Text, err = TemplateText(store, entry, "")
-	if errors.Is(err, chat.ErrNoTemplate) {
-		return nil
+// HasTemplate reports whether prompts are rendered, not used verbatim.
+func (s *Style) HasTemplate() bool { return !s.Templates.Empty() }
+
+// Ready returns an error if the template of a request cannot be used.
+func (s *Style) Ready(ctx context.Context, r chat.Request) error {
+	_, err := s.choose(ctx, r)
+	return err
+}
+
+// choose returns the template of a request, or none for a model without templates.
+func (s *Style) choose(ctx context.Context, r chat.Request) (chosen, error) {
+	c := chosen{Style: s}
+	if !s.HasTemplate() {
+		return c, nil
 	}
-	if err != nil {
-		return err
+	var err error
+	if c.Chosen, err = s.Templates.Choose(ctx, r); err != nil {
+		return c, fmt.Errorf("%s: %w", s.name, err)
 	}
-	if s.Template, err = chat.Parse(ctx, s.Text); err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
-	}
-	for _, l := range entry.Image.Layers {
-		s.fromModelfile = s.fromModelfile || l.Kind == manifest.KindTemplate
-	}
-	return nil
+	return c, nil
+}
+
+// chosen is a style with the template of a request; Template is nil if the model has none.
+type chosen struct {
+	*Style
+	chat.Chosen
 }
 
 // With returns a copy of the style with another template.
 func (s *Style) With(ctx context.Context, template string) (*Style, error) {
-	t, err := chat.Parse(ctx, template)
+	other := *s
+	other.Templates, other.fromModelfile = chat.One(template), true
+	_, err := other.Templates.Choose(ctx, chat.Request{})
 	if err != nil {
 		return nil, err
 	}
-	other := *s
-	other.Template, other.Text, other.fromModelfile = t, template, true
 	return &other, nil
 }
 
@@ -101,17 +74,21 @@ func (s *Style) With(ctx context.Context, template string) (*Style, error) {
 var suffixPlace = regexp.MustCompile(`\{\{[^}]*\.Suffix\b`)
 
 // Fills reports whether the template supports fill-in-the-middle: whether it uses the text after the gap.
-func (s *Style) Fills() bool { return s.Template != nil && suffixPlace.MatchString(s.Text) }
+func (s *Style) Fills() bool {
+	n, err := s.Templates.Get("")
+	return err == nil && suffixPlace.MatchString(n.Text)
+}
 
 // thinkInTemplate matches the variables and tags with which chat templates control thinking.
 var thinkInTemplate = regexp.MustCompile(`\b(enable_thinking|thinking|reasoning_effort)\b|\.Think|<think>`)
 
 // CanThink reports whether a request can turn thinking on, for a model with these capabilities. A model that lists
 // none, as other tools' do not, can.
-func (s *Style) CanThink(capabilities []string) bool {
+func (s *Style) CanThink(capabilities []string, r chat.Request) bool {
 	if len(capabilities) == 0 || slices.Contains(capabilities, manifest.CapThinking) {
 		return true
 	}
 	_, reads := parse.Abilities(s.Texts.Parser)
-	return reads || thinkInTemplate.MatchString(s.Text)
+	n, err := s.Templates.For(r)
+	return reads || err == nil && thinkInTemplate.MatchString(n.Text)
 }

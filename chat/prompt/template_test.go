@@ -22,9 +22,13 @@ func TestLargeTemplateFile(t *testing.T) {
 		}
 		entry := &store.Entry{Image: manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindFile,
 			Name: "chat_template.jinja", Digest: d}}}}
-		text, err := TemplateText(st, entry, "")
-		if !errors.Is(err, want) || want == nil && len(text) != size {
-			t.Errorf("%d bytes: got %d bytes, %v, want %v", size, len(text), err, want)
+		s, err := Open(st, entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := s.Templates.Get("")
+		if !errors.Is(err, want) || want == nil && len(n.Text) != size || !s.HasTemplate() {
+			t.Errorf("%d bytes: got %d bytes, %v, want %v", size, len(n.Text), err, want)
 		}
 	}
 }

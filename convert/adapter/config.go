@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // config holds the keys of adapter_config.json that affect the result (PEFT 0.21, LoraConfig).
@@ -50,7 +51,7 @@ var supportedInits = []any{nil, true, false, "gaussian", "eva", "orthogonal"}
 
 func parse(data []byte) (config, error) {
 	var all map[string]any
-	if err := json.Unmarshal(data, &all); err != nil {
+	if err := pyjson.Unmarshal(data, &all); err != nil {
 		return config{}, err
 	}
 	if _, ok := all["peft_type"]; !ok {
@@ -61,7 +62,7 @@ func parse(data []byte) (config, error) {
 		return config{}, fmt.Errorf("it has no peft_type%s", hint)
 	}
 	c := config{Rank: 8, Alpha: 8, Bias: "none", Init: true}
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err := pyjson.Unmarshal(data, &c); err != nil {
 		return config{}, err
 	}
 	if c.Kind != "LORA" {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 )
@@ -41,11 +41,11 @@ func (x *folder) addFiles(config source.File) error {
 		return err
 	}
 	x.files = append(x.files, file{source.IndexName, index})
-	edited, err := x.config(arch.PlainJSON(config.Data))
+	edited, err := x.config(pyjson.Plain(config.Data))
 	if err != nil {
 		return err
 	}
-	x.files = append(x.files, file{source.ConfigName, arch.WithInfinities(edited, config.Data)})
+	x.files = append(x.files, file{source.ConfigName, pyjson.AsWritten(edited, config.Data)})
 	for _, f := range x.src.Files {
 		switch {
 		case f.Name == source.ConfigName:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/vocab"
 	"github.com/ingotml/ingot/convert/settings"
@@ -66,7 +67,7 @@ func GGUF(ctx context.Context, st *store.Store, entry *store.Entry, path string,
 		return Result{}, err
 	}
 	x := &ggufFile{src: src, kind: kind}
-	if err := x.plan(entry.Name.String(), texts.Template); err != nil {
+	if err := x.plan(entry.Name.String(), texts.Templates.All()); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", src.From, err)
 	}
 	err = atomicfile.Write(path, 0o644, func(f *os.File) error { return x.write(ctx, f, opts.Progress) })
@@ -125,7 +126,7 @@ func (t ggufTensor) bytes() int64 {
 	return n / int64(block)
 }
 
-func (x *ggufFile) plan(name, template string) error {
+func (x *ggufFile) plan(name string, templates []chat.Named) error {
 	if _, err := x.src.Match(); err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (x *ggufFile) plan(name, template string) error {
 	for _, p := range header.Metadata {
 		x.metadata = append(x.metadata, gguf.Pair{Key: p.Key, Value: ggufValue(p.Value)})
 	}
-	facts := vocab.Source{Vocabulary: vocabularyOf(x.src), Template: template}
+	facts := vocab.Source{Vocabulary: vocabularyOf(x.src), Templates: templates}
 	if f, ok := x.src.File("tokenizer.json"); ok {
 		facts.Tokenizer = f.Data
 	} else if f, ok := x.src.File("tokenizer.model"); ok {
@@ -162,6 +163,9 @@ func (x *ggufFile) plan(name, template string) error {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
 	x.metadata = append(x.metadata, tokens...)
+	for _, name := range facts.Unwritten() {
+		x.notes = append(x.notes, fmt.Sprintf("GGUF has no key for the chat template %q: it is left out", name))
+	}
 	if facts.Tokenizer == nil && facts.Model == nil && g.Pre != nil {
 		x.metadata = append(x.metadata, gguf.Pair{Key: "tokenizer.ggml.pre", Value: gguf.Text(g.Pre(x.src.Model))})
 	}

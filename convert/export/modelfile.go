@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/plan"
@@ -29,7 +30,7 @@ func (x *folder) addModelfile(ctx context.Context, store *store.Store, entry *st
 	texts.Licenses = nil
 	if texts.Own != "" {
 		if _, err := chat.Parse(ctx, texts.Own); err == nil {
-			x.setFile(jinjaName, []byte(texts.Own))
+			x.setTemplate(texts.Own)
 			texts.Own = ""
 		}
 	}
@@ -61,14 +62,16 @@ func (x *folder) addModelfile(ctx context.Context, store *store.Store, entry *st
 	return nil
 }
 
-// setFile adds or replaces a file.
-func (x *folder) setFile(name string, data []byte) {
-	i := slices.IndexFunc(x.files, func(f file) bool { return f.name == name })
-	if i < 0 {
-		x.files = append(x.files, file{name, data})
-		return
-	}
-	x.files[i].data = data
+// setTemplate makes a text the only chat template of the folder: named ones would be chosen before it.
+func (x *folder) setTemplate(text string) {
+	x.files = slices.DeleteFunc(x.files, func(f file) bool {
+		named := strings.HasPrefix(f.name, chat.AdditionalDir+"/") && chat.HoldsTemplate(f.name)
+		if named {
+			x.notes = append(x.notes, fmt.Sprintf("omitted: %s: the TEMPLATE line replaces it", f.name))
+		}
+		return named || f.name == jinjaName
+	})
+	x.files = append(x.files, file{jinjaName, []byte(text)})
 }
 
 // dropRepeated removes the parameters that generation_config.json also sets to the same value.

@@ -2,7 +2,6 @@ package export
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
@@ -106,7 +106,7 @@ func modelTypeOf(config []byte) string {
 	var c struct {
 		ModelType string `json:"model_type"`
 	}
-	_ = json.Unmarshal(arch.PlainJSON(config), &c)
+	_ = pyjson.Unmarshal(config, &c)
 	return c.ModelType
 }
 

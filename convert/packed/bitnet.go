@@ -1,10 +1,10 @@
 package packed
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -25,7 +25,7 @@ func findBitNet(c *Checkpoint) (Found, error) {
 	named := strings.EqualFold(c.method(), "bitnet")
 	config := bitnetConfig{Class: "bitlinear"}
 	if named {
-		if err := json.Unmarshal(c.HF, &config); err != nil {
+		if err := pyjson.Unmarshal(c.HF, &config); err != nil {
 			return f, c.wrongConfig(c.hfKey, "%w", err)
 		}
 		if err := c.checkBitNet(config); err != nil {

@@ -1,11 +1,11 @@
 package packed
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -199,7 +199,7 @@ func readState(state safetensors.Source) (q bnbJSON, err error) {
 	if err := readAt(state, raw, 0); err != nil {
 		return q, wrong(state, "%w", err)
 	}
-	if err := json.Unmarshal(raw, &q); err != nil {
+	if err := pyjson.Unmarshal(raw, &q); err != nil {
 		return q, wrong(state, "it is not the JSON of a quant_state (%w); download the checkpoint again", err)
 	}
 	for _, d := range q.Shape {

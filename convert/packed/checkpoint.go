@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/convert/packed/foreign"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -39,7 +39,7 @@ func NewCheckpoint(folder safetensors.Folder, config []byte, tensors []safetenso
 		assumed: map[string]int{}, orders: map[[2]int64][]int32{},
 	}
 	var top, text map[string]json.RawMessage
-	_ = json.Unmarshal(arch.PlainJSON(config), &top) // the caller has rejected anything but an object
+	_ = pyjson.Unmarshal(config, &top) // the caller has rejected anything but an object
 	_ = json.Unmarshal(top["text_config"], &text)
 	for _, at := range []struct {
 		keys   map[string]json.RawMessage

@@ -1,12 +1,12 @@
 package packed
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -32,7 +32,7 @@ func (c *Checkpoint) readPacked() (args []packedArgs, from []string, err error) 
 			Weights *packedArgs `json:"weights"`
 		} `json:"config_groups"`
 	}
-	if err := json.Unmarshal(c.HF, &q); err != nil {
+	if err := pyjson.Unmarshal(c.HF, &q); err != nil {
 		return nil, nil, c.wrongConfig(c.hfKey, "%w", err)
 	}
 	from = append(from, fmt.Sprintf("config.json %s.quant_method = %q", c.hfKey, c.method()))

@@ -1,12 +1,12 @@
 package packed
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -113,7 +113,7 @@ func (c *Checkpoint) readFP8() (fp8Config, error) {
 	if c.HF == nil {
 		return f, nil
 	}
-	if err := json.Unmarshal(c.HF, &q); err != nil {
+	if err := pyjson.Unmarshal(c.HF, &q); err != nil {
 		f.err = c.wrongConfig(c.hfKey, "%v", err)
 		return f, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -79,7 +80,7 @@ func (c *Checkpoint) readGPTQConfig() (t gptqConfig, from []string, err error) {
 	if data == nil {
 		return t, nil, nil
 	}
-	if err := json.Unmarshal(data, &t); err != nil {
+	if err := pyjson.Unmarshal(data, &t); err != nil {
 		return t, nil, c.wrongConfig(file, "%w", err)
 	}
 	t.configured = true

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/packed/declared"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -131,7 +132,7 @@ const maxEvidence = 8
 func (c *Checkpoint) readMLX() (mlxMap, error) {
 	m := mlxMap{c: c, paths: map[string]json.RawMessage{}}
 	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(c.MLX, &keys); err != nil {
+	if err := pyjson.Unmarshal(c.MLX, &keys); err != nil {
 		return m, c.wrongConfig(c.mlxKey, "%v", err)
 	}
 	var err error
@@ -158,7 +159,7 @@ func readPacking(raw json.RawMessage) (packing, error) {
 		Group *int    `json:"group_size"`
 		Mode  *string `json:"mode"`
 	}
-	if err := json.Unmarshal(raw, &q); err != nil {
+	if err := pyjson.Unmarshal(raw, &q); err != nil {
 		return packing{}, err
 	}
 	mode := affine

@@ -2,11 +2,11 @@ package packed
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -101,14 +101,14 @@ func (c *Checkpoint) fp4Config() (from []string) {
 		}
 	}
 	var k keys
-	if c.HF != nil && json.Unmarshal(c.HF, &k) == nil {
+	if c.HF != nil && pyjson.Unmarshal(c.HF, &k) == nil {
 		say("config.json "+c.hfKey, k)
 	}
 	var file struct {
 		Quantization keys `json:"quantization"`
 	}
 	const name = "hf_quant_config.json"
-	if data := c.File(name); len(from) == 0 && data != nil && json.Unmarshal(bytes.TrimSpace(data), &file) == nil {
+	if data := c.File(name); len(from) == 0 && data != nil && pyjson.Unmarshal(bytes.TrimSpace(data), &file) == nil {
 		say(name+" quantization", file.Quantization)
 	}
 	return from

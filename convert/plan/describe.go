@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -34,10 +33,11 @@ func describe(src *source.Source, record settings.Record, opts Options) (descrip
 	if err != nil {
 		return d, src.Located(err)
 	}
-	text := template(src)
-	if opts.Template != nil && *opts.Template != "" {
-		text = *opts.Template
+	t, err := templates(src, opts.Template)
+	if err != nil {
+		return d, err
 	}
+	text := rendered(t)
 	shown, think := parse.Detect(text)
 	d.parser = cmp.Or(opts.Parser, record.Parser, found.Parser, shown)
 	d.renderer = cmp.Or(opts.Renderer, record.Renderer, renderer(found.Renderer, text))
@@ -47,7 +47,7 @@ func describe(src *source.Source, record settings.Record, opts Options) (descrip
 	}
 	reads, _ := parse.Abilities(d.parser)
 	can[manifest.CapTools] = can[manifest.CapTools] || reads || d.parser != "" && !parse.Known(d.parser) ||
-		toolsInTemplate.MatchString(text)
+		readsTools(t)
 	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(text, "<think>") ||
 		think != (parse.Tags{})
 	for _, c := range []string{manifest.CapCompletion, manifest.CapTools, manifest.CapThinking, manifest.CapVision} {
@@ -82,7 +82,3 @@ func renderer(family, template string) string {
 	}
 	return family
 }
-
-// toolsInTemplate matches the use of the variable that holds the tool descriptions, in Jinja and in the Go templates of
-// TEMPLATE lines.
-var toolsInTemplate = regexp.MustCompile(`\{[%{][^%}]*(\btools\b|\.Tools\b)`)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
@@ -20,7 +21,10 @@ func (p *planner) addFiles() error {
 	if err := plan.addIndex(); err != nil {
 		return err
 	}
-	params, warnings := p.parameters(opts.Parameters)
+	params, warnings, err := p.parameters(opts.Parameters)
+	if err != nil {
+		return err
+	}
 	plan.Warnings = append(plan.Warnings, warnings...)
 	plan.Files = slices.DeleteFunc(plan.Files, func(f source.File) bool { return f.Kind == manifest.KindParams })
 	if len(params) > 0 {
@@ -94,9 +98,26 @@ func (p *Plan) freeName(name string) string {
 	}
 }
 
+// checkGeneration reads generation_config.json as the runtime does.
+func (p *planner) checkGeneration() error {
+	const name = settings.GenerationName
+	f, ok := p.src.File(name)
+	if !ok {
+		return nil
+	}
+	_, err := arch.EndTokens(name, f.Data)
+	if err == nil {
+		_, err = arch.SuppressedTokens(name, f.Data)
+	}
+	if err != nil {
+		return p.src.Located(err)
+	}
+	return nil
+}
+
 // parameters merges the options' parameters with the image's and those of generation_config.json, in this order of
 // precedence.
-func (p *planner) parameters(own map[string]any) (map[string]any, []string) {
+func (p *planner) parameters(own map[string]any) (map[string]any, []string, error) {
 	out := map[string]any{}
 	var warnings []string
 	if f, ok := p.src.File(settings.GenerationName); ok {
@@ -106,12 +127,14 @@ func (p *planner) parameters(own map[string]any) (map[string]any, []string) {
 		if f.Kind != manifest.KindParams {
 			continue
 		}
-		if params, err := settings.DecodeParameters(f.Data); err == nil {
-			maps.Copy(out, params)
+		params, err := settings.DecodeParameters(f.Data)
+		if err != nil {
+			return nil, nil, p.src.Located(fmt.Errorf("%s: %w: %w", f.Name, source.ErrSource, err))
 		}
+		maps.Copy(out, params)
 	}
 	maps.Copy(out, own)
-	return out, warnings
+	return out, warnings, nil
 }
 
 // record merges the creator's choices with those of the source image.

@@ -148,12 +148,17 @@ func (p *planner) addTensors(ctx context.Context) error {
 	if warning != "" {
 		p.plan.Warnings = append(p.plan.Warnings, warning)
 	}
-	if f, ok := p.src.File(settings.GenerationName); ok {
-		if _, err := arch.EndTokens(settings.GenerationName, f.Data); err != nil {
-			return err
-		}
+	if err := p.checkGeneration(); err != nil {
+		return err
 	}
-	p.plan.Warnings = append(p.plan.Warnings, p.checkTemplates(ctx)...)
+	if err := checkVision(p.src); err != nil {
+		return err
+	}
+	warnings, err := p.checkTemplates(ctx)
+	if err != nil {
+		return err
+	}
+	p.plan.Warnings = append(p.plan.Warnings, warnings...)
 	unused := chooser.unused()
 	if draft := p.draft(); draft != nil {
 		both, err := p.planDraft(ctx, draft)

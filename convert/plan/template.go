@@ -2,96 +2,86 @@ package plan
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 )
 
-// checkTemplates warns about unusable chat templates in the checkpoint. The model still runs without one. If there is a
-// TEMPLATE line, it replaces them, and parseRequest has checked it.
-func (p *planner) checkTemplates(ctx context.Context) (warnings []string) {
-	if p.opts.Template != nil && *p.opts.Template != "" {
-		return nil
+// templates reads the chat templates of the image to be: the TEMPLATE line's, else the source image's, else the
+// checkpoint's.
+func templates(src *source.Source, line *string) (*chat.Templates, error) {
+	if line != nil && *line != "" {
+		return chat.One(*line), nil
 	}
-	check := func(what, text string) {
-		if _, err := chat.Parse(ctx, text); err != nil {
-			warnings = append(warnings, fmt.Sprintf("%s: the chat template cannot be used: %v", what, err))
-		}
-	}
-	for _, f := range p.src.Files {
-		path := f.Name
-		if !p.src.IsImage() {
-			path = filepath.Join(p.src.From, f.Name)
-		}
+	var files []chat.File
+	for _, f := range src.Files {
+		name := f.Name
 		switch {
-		case f.Kind == manifest.KindTemplate:
-			if p.opts.Template == nil {
-				check(path, string(f.Data))
-			}
-		case f.Name == "chat_template.jinja":
-			check(path, string(f.Data))
-		case f.Name == "chat_template.json" || f.Name == tokenizerConfigName:
-			for _, t := range templates(f.Data) {
-				what := path
-				if t.Name != "default" {
-					what = fmt.Sprintf("%s, template %q", path, t.Name)
-				}
-				check(what, t.Template)
-			}
+		case f.Kind == manifest.KindTemplate && line == nil:
+			name = chat.TemplateFile
+		case f.Kind != manifest.KindFile || !chat.HoldsTemplate(name):
+			continue
+		case len(f.Data) > limits.TemplateFile:
+			return nil, src.Located(fmt.Errorf("%s: %w: %d bytes; at most %d", name, source.ErrSource, len(f.Data),
+				limits.TemplateFile))
 		}
+		files = append(files, chat.File{Name: name, Data: f.Data})
 	}
-	return warnings
+	t := chat.ReadTemplates(files, "")
+	if err := t.Err(); err != nil {
+		return nil, src.Located(err)
+	}
+	return t, nil
 }
 
-// template returns the texts of all chat templates in the model: those in files of their own, and those in the
-// tokenizer's configuration, which may have several named ones.
-func template(src *source.Source) string {
-	var texts []string
-	for _, f := range src.Files {
-		if f.Kind == manifest.KindTemplate || f.Name == "chat_template.jinja" {
-			texts = append(texts, string(f.Data))
-		}
+// checkTemplates fails if the chat templates cannot be read, and warns about those that cannot be compiled: the model
+// still runs without them. parseRequest has checked that of a TEMPLATE line.
+func (p *planner) checkTemplates(ctx context.Context) (warnings []string, err error) {
+	t, err := templates(p.src, p.opts.Template)
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range []string{"chat_template.json", tokenizerConfigName} {
-		f, ok := src.File(name)
-		if !ok {
+	for _, n := range t.All() {
+		if n.File == "" {
 			continue
 		}
-		for _, t := range templates(f.Data) {
-			texts = append(texts, t.Template)
+		file := n.File
+		if f, ok := p.src.File(file); ok && f.Source == "" && !p.src.IsImage() {
+			file = "tokenizer.chat_template" // of a GGUF file
 		}
+		if _, err := t.Compile(ctx, n); err != nil {
+			warnings = append(warnings, p.src.Located(fmt.Errorf("%s: the chat template cannot be used: %w; "+
+				"a TEMPLATE line replaces it, and --raw runs without one", file, err)).Error())
+		}
+	}
+	if _, err := t.Get(""); err != nil && !t.Empty() {
+		warnings = append(warnings, fmt.Sprintf("%v: requests that choose none of these fail; a TEMPLATE line adds one", err))
+	}
+	return warnings, nil
+}
+
+// readsTools reports whether requests with tools get a template that uses them.
+func readsTools(t *chat.Templates) bool {
+	n, err := t.For(chat.Request{Tools: []chat.Tool{{}}})
+	return err == nil && toolsInTemplate.MatchString(n.Text)
+}
+
+// rendered returns the texts of all templates that requests choose.
+func rendered(t *chat.Templates) string {
+	var texts []string
+	for _, n := range t.Rendered() {
+		texts = append(texts, n.Text)
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, "\n")
 }
 
-// namedTemplate is a chat template in a tokenizer's configuration.
-type namedTemplate struct {
-	Name     string `json:"name"`
-	Template string `json:"template"`
-}
-
-// templates returns the chat templates in a tokenizer's configuration. A single one is named default.
-func templates(config []byte) []namedTemplate {
-	var c struct {
-		Template json.RawMessage `json:"chat_template"`
-	}
-	if json.Unmarshal(config, &c) != nil {
-		return nil
-	}
-	var one string
-	var many []namedTemplate
-	switch {
-	case json.Unmarshal(c.Template, &one) == nil:
-		return []namedTemplate{{"default", one}}
-	case json.Unmarshal(c.Template, &many) == nil:
-		return many
-	}
-	return nil
-}
+// toolsInTemplate matches the use of the variable that holds the tool descriptions, in Jinja and in the Go templates of
+// TEMPLATE lines.
+var toolsInTemplate = regexp.MustCompile(`\{[%{][^%}]*(\btools\b|\.Tools\b)`)

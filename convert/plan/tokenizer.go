@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/tokenizer"
+	"github.com/ingotml/ingot/vision"
 )
 
 const (
@@ -17,6 +19,10 @@ const (
 
 // checkTokenizer loads the tokenizer, so that an unusable one is found at import and not when the model runs.
 func checkTokenizer(src *source.Source) (warning string, err error) {
+	config, err := tokenizerConfig(src)
+	if err != nil {
+		return "", src.Located(err)
+	}
 	load := tokenizer.Load
 	f, ok := src.File(tokenizerName)
 	if !ok {
@@ -31,17 +37,6 @@ func checkTokenizer(src *source.Source) (warning string, err error) {
 			"transformers (save_pretrained of its AutoTokenizer), which writes %s, and create the "+
 			"model again", tokenizerName, sentencePieceName, tokenizerName), nil
 	}
-	var config []byte
-	if c, ok := src.File(tokenizerConfigName); ok {
-		config = c.Data
-	}
-	config, err = tokenizer.Settings(config, func(name string) ([]byte, error) {
-		f, _ := src.File(name)
-		return f.Data, nil
-	})
-	if err != nil {
-		return "", src.Located(err)
-	}
 	tok, err := load(f.Data, config)
 	if err != nil {
 		return "", src.Located(err)
@@ -51,4 +46,31 @@ func checkTokenizer(src *source.Source) (warning string, err error) {
 			tok.Size(), vocab)
 	}
 	return warning, nil
+}
+
+// tokenizerConfig returns the tokenizer's settings, from all files that have any.
+func tokenizerConfig(src *source.Source) ([]byte, error) {
+	c, _ := src.File(tokenizerConfigName)
+	return tokenizer.Settings(c.Data, reader(src))
+}
+
+// reader returns a function that reads the source's files, and nil for a missing one.
+func reader(src *source.Source) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		f, _ := src.File(name)
+		return f.Data, nil
+	}
+}
+
+// checkVision reads how a model with a vision tower prepares pictures, as the runtime does.
+func checkVision(src *source.Source) error {
+	m, ok := src.Model.(interface{ Pictures() *arch.Pictures })
+	if !ok || m.Pictures() == nil {
+		return nil
+	}
+	p := m.Pictures()
+	if _, err := vision.New(p.Patch, p.Temporal, p.Merge).ConfiguredBy(reader(src)); err != nil {
+		return src.Located(err)
+	}
+	return nil
 }

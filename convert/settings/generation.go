@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // GenerationParameters returns the parameters of a generation_config.json that a Modelfile can also set. End-of-text
@@ -13,7 +14,7 @@ import (
 func GenerationParameters(data []byte) (params map[string]any, warnings []string) {
 	params = map[string]any{}
 	var c map[string]json.RawMessage
-	if json.Unmarshal(data, &c) != nil {
+	if pyjson.Unmarshal(data, &c) != nil {
 		return params, []string{"generation_config.json is not a JSON object; its parameters are ignored"}
 	}
 	number := func(key, name string, whole bool, lo, hi float64) {
@@ -24,7 +25,7 @@ func GenerationParameters(data []byte) (params map[string]any, warnings []string
 		var v float64
 		if json.Unmarshal(raw, &v) != nil || !(v >= lo && v <= hi) || whole && v != math.Trunc(v) {
 			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s is invalid and ignored",
-				key, encode.Clip(string(raw))))
+				key, encode.Clip(string(pyjson.AsPython(raw)))))
 			return
 		}
 		if whole {

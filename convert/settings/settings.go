@@ -10,8 +10,10 @@ package settings
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // Files of an image that hold settings.
@@ -47,7 +49,7 @@ func DecodeParameters(data []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if err := d.Decode(&params); err != nil {
-		return nil, err
+		return nil, errors.New(pyjson.Words(err, data))
 	}
 	return params, nil
 }

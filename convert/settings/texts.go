@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -17,7 +18,8 @@ import (
 // Texts are the texts and settings in an image, beside its weights and its configuration.
 type Texts struct {
 	Record
-	Template   string // chat template: the TEMPLATE line's, else the checkpoint's, else the built-in one; "" = none
+	Templates  *chat.Templates // the TEMPLATE line's, else the checkpoint's, else the built-in one
+	Template   string          // the default one; "" = none
 	System     string
 	Messages   []Message
 	Licenses   []string
@@ -26,31 +28,52 @@ type Texts struct {
 	Own string // the TEMPLATE line's template; "" = none
 }
 
-// Read reads the texts of a model in the store.
+// Read reads the texts of a model in the store. A model runs without a template too: where its templates cannot be read,
+// those who need one get the error.
 func Read(store *store.Store, entry *store.Entry) (*Texts, error) {
 	t := &Texts{}
-	var shipped []chat.File // files with the checkpoint's templates
 	for _, l := range entry.Image.Layers {
-		if err := t.read(store, l, &shipped); err != nil {
+		if err := t.read(store, l); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", entry.Name, l.Name, err)
 		}
 	}
-	t.Template = t.Own
-	if t.Own == "" {
-		// A model runs without a template too. Callers that need one get the error from chat.Choose.
-		var err error
-		if t.Template, err = chat.Choose(shipped, ""); errors.Is(err, chat.ErrNoTemplate) {
-			t.Template = chat.BuiltIn(t.Parser)
-		}
+	files, err := t.templateFiles(store, entry.Image)
+	switch {
+	case errors.Is(err, manifest.ErrTooLarge):
+		t.Templates = chat.Unreadable(fmt.Errorf("%s: %w", entry.Name, err))
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", entry.Name, err)
+	default:
+		t.Templates = chat.ReadTemplates(files, t.Parser)
+	}
+	if n, err := t.Templates.Get(""); err == nil {
+		t.Template = n.Text
 	}
 	return t, nil
 }
 
-func (t *Texts) read(store *store.Store, l manifest.Layer, shipped *[]chat.File) error {
-	file := l.Kind == manifest.KindFile
-	template := file && chat.HoldsTemplate(l.Name)
+// templateFiles returns the files that hold chat templates, or only the TEMPLATE line's.
+func (t *Texts) templateFiles(store *store.Store, img manifest.Image) (files []chat.File, err error) {
+	if t.Own != "" {
+		return []chat.File{{Name: chat.TemplateFile, Data: []byte(t.Own)}}, nil
+	}
+	for _, l := range img.Layers {
+		if l.Kind != manifest.KindFile || !chat.HoldsTemplate(l.Name) {
+			continue
+		}
+		data, err := store.ReadBlob(l.Digest, limits.TemplateFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.Name, err)
+		}
+		files = append(files, chat.File{Name: l.Name, Data: data})
+	}
+	return files, nil
+}
+
+func (t *Texts) read(store *store.Store, l manifest.Layer) error {
+	record := l.Kind == manifest.KindFile && l.Name == RecordName
 	switch {
-	case template || file && l.Name == RecordName:
+	case record:
 	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense,
 		l.Kind == manifest.KindParams, l.Kind == manifest.KindMessages:
 	default:
@@ -61,10 +84,8 @@ func (t *Texts) read(store *store.Store, l manifest.Layer, shipped *[]chat.File)
 		return err
 	}
 	switch {
-	case file && l.Name == RecordName:
-		return json.Unmarshal(data, &t.Record)
-	case template:
-		*shipped = append(*shipped, chat.File{Name: l.Name, Data: data})
+	case record:
+		return pyjson.Unmarshal(data, &t.Record)
 	case l.Kind == manifest.KindTemplate:
 		t.Own = string(data)
 	case l.Kind == manifest.KindSystem:
@@ -72,7 +93,7 @@ func (t *Texts) read(store *store.Store, l manifest.Layer, shipped *[]chat.File)
 	case l.Kind == manifest.KindLicense:
 		t.Licenses = append(t.Licenses, string(data))
 	case l.Kind == manifest.KindMessages:
-		return json.Unmarshal(data, &t.Messages)
+		return pyjson.Unmarshal(data, &t.Messages)
 	case l.Kind == manifest.KindParams:
 		t.Parameters, err = DecodeParameters(data)
 	}

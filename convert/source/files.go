@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +12,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/safetensors"
 	"golang.org/x/sync/errgroup"
@@ -47,7 +48,6 @@ var imported = []string{
 	ConfigName, settings.GenerationName,
 	"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
 	"vocab.json", "vocab.txt", "merges.txt",
-	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
 	modulesName, "config_sentence_transformers.json", "sentence_bert_config.json",
 }
@@ -57,13 +57,16 @@ var unchecked = []string{"tokenizer.model"}
 
 var licensePrefixes = []string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "USE_POLICY"}
 
+// isImported reports whether an image includes a file that programs read.
+func isImported(name string) bool { return slices.Contains(imported, name) || chat.HoldsTemplate(name) }
+
 // kindOf reports whether an image includes a file of the folder, and the kind of its layer.
 func kindOf(name string) (manifest.Kind, bool) {
 	upper := strings.ToUpper(name)
 	stem, ext, _ := strings.Cut(upper, ".")
 	text := slices.Contains([]string{"", "TXT", "MD"}, ext)
 	switch {
-	case slices.Contains(imported, name) || tokens.Reads(name):
+	case isImported(name) || tokens.Reads(name):
 		return manifest.KindFile, true
 	case text && slices.ContainsFunc(licensePrefixes, func(p string) bool { return strings.HasPrefix(stem, p) }):
 		return manifest.KindLicense, true
@@ -84,9 +87,22 @@ func Includes(name string) bool {
 func readFiles(folder safetensors.Folder, entries []fs.DirEntry) ([]File, error) {
 	var out []File
 	complete := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tokenizer.json" })
+	var names []string
 	for _, e := range entries {
-		if kind, ok := kindOf(e.Name()); ok && !e.IsDir() && !(complete && tokens.Reads(e.Name())) {
-			out = append(out, File{Kind: kind, Name: e.Name(), Source: folder.Path(e.Name())})
+		switch name := e.Name(); {
+		case name == chat.AdditionalDir:
+			more, err := chat.AdditionalFiles(folder)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, more...)
+		case !e.IsDir() && !(complete && tokens.Reads(name)):
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if kind, ok := kindOf(name); ok {
+			out = append(out, File{Kind: kind, Name: name, Source: folder.Path(name)})
 		}
 	}
 	errs := make([]error, len(out))
@@ -105,7 +121,7 @@ func readFiles(folder safetensors.Folder, entries []fs.DirEntry) ([]File, error)
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		if err := checkText(f.Name, f.Data); err != nil && slices.Contains(imported, f.Name) {
+		if err := checkText(f.Name, f.Data); err != nil && isImported(f.Name) {
 			return nil, fmt.Errorf("%s: %w: %w", f.Source, ErrSource, err)
 		}
 	}
@@ -225,12 +241,5 @@ func checkText(name string, data []byte) error {
 	if path.Ext(name) != ".json" || name == ConfigName { // config.json is parsed later, with better messages
 		return nil
 	}
-	var v json.RawMessage
-	err := json.Unmarshal(data, &v)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		at := min(max(syntax.Offset, 0), int64(len(data)))
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:at], []byte("\n")), err)
-	}
-	return err
+	return pyjson.Check(data)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/safetensors"
 )

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/tokens"
@@ -117,7 +118,9 @@ func (src *Source) openWanted(wanted string, entries []fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return slices.Contains(imported, e.Name()) })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return isImported(e.Name()) || e.Name() == chat.AdditionalDir
+	})
 	if src.Files, err = readFiles(src.folder, entries); err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func (src *Source) openGGUF(names []string) error {
 	}
 	src.checkpoint, src.gguf, src.Model = safetensors.CheckpointOf(c.Sources()...), c, c.Model
 	src.Files = slices.DeleteFunc(src.Files, func(f File) bool {
-		return slices.Contains(imported, f.Name) || tokens.Reads(f.Name)
+		return isImported(f.Name) || tokens.Reads(f.Name)
 	})
 	for _, f := range append([]checkpoint.File{{Name: ConfigName, Data: c.Config}}, c.Files...) {
 		src.Files = append(src.Files,

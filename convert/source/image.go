@@ -3,12 +3,12 @@ package source
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/manifest/store"
@@ -58,7 +58,7 @@ func (src *Source) addLayer(store *store.Store, draft *Source, l manifest.Layer)
 		return fmt.Errorf("%s: %w", l.Name, err)
 	}
 	if l.Name == settings.RecordName {
-		if err := json.Unmarshal(data, &src.record); err != nil {
+		if err := pyjson.Unmarshal(data, &src.record); err != nil {
 			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}

@@ -2,7 +2,6 @@ package source
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/safetensors"
@@ -20,12 +20,12 @@ import (
 const modulesName = "modules.json"
 
 // withPooling adds the configuration of the pooling module, which reduces many vectors to one, if the checkpoint has
-// it. It is the only imported file that is in a subfolder.
+// it, in a subfolder.
 func withPooling(dir safetensors.Folder, files []File) ([]File, error) {
 	folder := "1_Pooling" // the default without the list
 	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == modulesName }); i >= 0 {
 		var modules []struct{ Path, Type string }
-		if err := json.Unmarshal(files[i].Data, &modules); err != nil {
+		if err := pyjson.Unmarshal(files[i].Data, &modules); err != nil {
 			return nil, fmt.Errorf("%s: %w: %w", files[i].Source, ErrSource, err)
 		}
 		folder = ""
@@ -52,8 +52,8 @@ func withPooling(dir safetensors.Folder, files []File) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !json.Valid(data) {
-		return nil, fmt.Errorf("%s: %w: not valid JSON", source, ErrSource)
+	if err := pyjson.Check(data); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", source, ErrSource, err)
 	}
 	files = append(files, File{
 		Kind: manifest.KindFile, Name: name, Source: source,

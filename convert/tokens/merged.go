@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer"
 )
 
@@ -189,7 +190,7 @@ func (s *settings) special(made *Made) (func(key string) (piece, bool), error) {
 		return nil, err
 	}
 	keys := map[string]json.RawMessage{}
-	if err := json.Unmarshal(all, &keys); err != nil {
+	if err := pyjson.Unmarshal(all, &keys); err != nil {
 		return nil, err
 	}
 	return func(key string) (piece, bool) {
@@ -211,7 +212,7 @@ func content(v json.RawMessage) string {
 // readMerges reads merges.txt: a line for each merge, with two tokens and a space between them.
 func readMerges(vocab, list []byte) ([]string, error) {
 	var ids map[string]int
-	if err := json.Unmarshal(vocab, &ids); err != nil || len(ids) == 0 {
+	if err := pyjson.Unmarshal(vocab, &ids); err != nil || len(ids) == 0 {
 		return nil, damaged(vocabName, "it is %s, want an object of tokens and ids", clip.Text(string(vocab), 40))
 	}
 	merges := []string{}

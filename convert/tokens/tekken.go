@@ -2,11 +2,11 @@ package tokens
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // tekkenFile is Mistral's tekken.json.
@@ -38,7 +38,7 @@ var tekkenSpecial = []string{
 // tekken makes the tokenizer of tekken.json: special tokens come first, then the vocabulary as far as it is used.
 func tekken(data []byte, s *settings) (*Made, error) {
 	var f tekkenFile
-	if err := json.Unmarshal(data, &f); err != nil {
+	if err := pyjson.Unmarshal(data, &f); err != nil {
 		return nil, damaged(tekkenName, "%v", err)
 	}
 	switch {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer"
 )
 
@@ -128,7 +129,7 @@ type settings struct {
 func readSettings(f Folder) (*settings, error) {
 	s := &settings{data: f[settingsName], keys: map[string]json.RawMessage{}, folder: f}
 	if s.data != nil {
-		if err := json.Unmarshal(s.data, &s.keys); err != nil || s.keys == nil {
+		if err := pyjson.Unmarshal(s.data, &s.keys); err != nil || s.keys == nil {
 			return nil, damaged(settingsName, "it is %s, want an object", clip.Text(string(s.data), 40))
 		}
 	}
@@ -136,7 +137,7 @@ func readSettings(f Folder) (*settings, error) {
 		Type  string `json:"model_type"`
 		Class any    `json:"tokenizer_class"`
 	}
-	_ = json.Unmarshal(f[configName], &config) // package arch says what is wrong with it
+	_ = pyjson.Unmarshal(f[configName], &config) // package arch says what is wrong with it
 	s.modelType = config.Type
 	if s.class = s.text("tokenizer_class"); s.class == "" {
 		s.class, _ = config.Class.(string)

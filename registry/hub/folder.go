@@ -89,14 +89,19 @@ func (f *Folder) ETag(name string) string {
 	return ""
 }
 
-// ReadDir lists the repository's top folder. Others are not listed.
+// ReadDir lists a folder of the repository.
 func (f *Folder) ReadDir(name string) ([]fs.DirEntry, error) {
-	if name != "." {
-		return nil, errMissing(f.Path(name))
+	prefix := name + "/"
+	if name == "." {
+		prefix = ""
 	}
 	var out []fs.DirEntry
 	for _, file := range f.names {
-		first, _, nested := strings.Cut(file, "/")
+		within, ok := strings.CutPrefix(file, prefix)
+		if !ok {
+			continue
+		}
+		first, _, nested := strings.Cut(within, "/")
 		i := info{name: first, dir: nested}
 		if !nested {
 			i.size = f.files[file].size
@@ -104,6 +109,9 @@ func (f *Folder) ReadDir(name string) ([]fs.DirEntry, error) {
 		if last := len(out) - 1; last < 0 || out[last].Name() != first {
 			out = append(out, fs.FileInfoToDirEntry(i))
 		}
+	}
+	if len(out) == 0 && name != "." {
+		return nil, errMissing(f.Path(name))
 	}
 	return out, nil
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // Mode is a way to combine the hidden states of a text's tokens into one vector. Its value is the name in
@@ -51,7 +53,7 @@ func PoolingConfig(modules []byte) (name string, err error) {
 		Path string `json:"path"`
 		Type string `json:"type"`
 	}
-	if err := json.Unmarshal(modules, &list); err != nil {
+	if err := pyjson.Unmarshal(modules, &list); err != nil {
 		return "", err
 	}
 	for _, m := range list {
@@ -76,7 +78,7 @@ func PoolingConfig(modules []byte) (name string, err error) {
 // later pooling_mode with a name or a list of names.
 func ParsePooling(config []byte) ([]Mode, error) {
 	var c map[string]json.RawMessage
-	if err := json.Unmarshal(config, &c); err != nil {
+	if err := pyjson.Unmarshal(config, &c); err != nil {
 		return nil, err
 	}
 	wanted := map[Mode]bool{}

@@ -26,8 +26,8 @@ func TestParsePooling(t *testing.T) {
 		}
 	}
 	for config, want := range map[string]string{
-		`{`:                                  "unexpected end",
-		`[]`:                                 "cannot unmarshal",
+		`{`:                                  "the JSON ends too early",
+		`[]`:                                 "a JSON array, want an object",
 		`{}`:                                 "no pooling mode",
 		`{"pooling_mode":"attention"}`:       `"attention" is not supported`,
 		`{"pooling_mode":7}`:                 "neither a name",

@@ -1,10 +1,10 @@
 package processor
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 )
@@ -36,12 +36,7 @@ func (f Files) suppressed() ([]int32, error) {
 	if err != nil || b == nil {
 		return nil, err
 	}
-	var c struct {
-		Tokens []int32 `json:"suppress_tokens"`
-	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	slices.Sort(c.Tokens)
-	return slices.Compact(c.Tokens), nil
+	ids, err := arch.SuppressedTokens(name, b)
+	slices.Sort(ids)
+	return slices.Compact(ids), err
 }

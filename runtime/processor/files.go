@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/jsonread"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
@@ -107,23 +105,4 @@ func distinct(ids []int32) []int32 {
 		}
 	}
 	return out
-}
-
-// hasTemplate reports whether the image has a chat template, in a file of its own or in the tokenizer's configuration.
-func (f Files) hasTemplate() (bool, error) {
-	for _, l := range f.Image.Layers {
-		if l.Kind == manifest.KindTemplate || l.Name == "chat_template.jinja" || l.Name == "chat_template.json" {
-			return true, nil
-		}
-	}
-	b, err := f.read(manifest.KindFile, "tokenizer_config.json")
-	if err != nil || b == nil {
-		return false, err
-	}
-	o := jsonread.Options{Nesting: limits.TokenizerNesting, ReplaceSurrogates: true}
-	template, err := jsonread.Member(b, "chat_template", o)
-	if err != nil {
-		return false, fmt.Errorf("tokenizer_config.json: %w", err)
-	}
-	return len(template) > 0 && string(template) != "null", nil
 }

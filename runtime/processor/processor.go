@@ -15,14 +15,13 @@ import (
 // Processor holds the parts of a model that do not need the engine: how texts and pictures become a request, and the
 // defaults of a request. Its methods are safe for concurrent use.
 type Processor struct {
-	Config   arch.Model
-	tok      *tokenizer.Tokenizer // nil if the image has none
-	EOS      []int32
-	base     runtime.Defaults
-	Pooling  Pooling
-	Vision   *Vision // nil if the model does not process pictures
-	NoTower  bool    // the model was built without a vision tower, although its configuration has one
-	template bool
+	Config  arch.Model
+	tok     *tokenizer.Tokenizer // nil if the image has none
+	EOS     []int32
+	base    runtime.Defaults
+	Pooling Pooling
+	Vision  *Vision // nil if the model does not process pictures
+	NoTower bool    // the model was built without a vision tower, although its configuration has one
 }
 
 // Open reads the small files of a model's image.
@@ -46,9 +45,6 @@ func (f Files) Processor() (p *Processor, err error) {
 	if p.EOS, err = f.EOS(p.tok); err != nil {
 		return nil, err
 	}
-	if p.template, err = f.hasTemplate(); err != nil {
-		return nil, err
-	}
 	if p.base, err = f.defaults(); err != nil {
 		return nil, err
 	}
@@ -67,9 +63,6 @@ func (p *Processor) Defaults() runtime.Defaults { return p.base }
 
 // Context returns the length of the model's context in tokens.
 func (p *Processor) Context() int { return int(p.Config.Facts().Context) }
-
-// HasTemplate reports whether the image has a chat template.
-func (p *Processor) HasTemplate() bool { return p.template }
 
 // Encode returns the token ids of a text, including the special tokens that the tokenizer's configuration adds, such as
 // BOS.

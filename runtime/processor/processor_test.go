@@ -12,7 +12,6 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 	"github.com/ingotml/ingot/tokenizer"
-	"github.com/ingotml/ingot/vision"
 )
 
 // A text that is cut keeps the tokens that the tokenizer adds around it: for BERT, one before and one after it.
@@ -91,25 +90,20 @@ func TestShowPictures(t *testing.T) {
 	}
 }
 
-// The bounds of pictures come from either file. An error names the file that cannot be used.
+// The bounds of pictures come from either file.
 func TestPreprocessorFiles(t *testing.T) {
 	const old, part = "preprocessor_config.json", "processor_config.json"
 	for _, test := range []struct {
-		name   string
-		files  map[string]string
-		limit  int
-		failed string
+		name  string
+		files map[string]string
+		limit int
 	}{
-		{"none", nil, 2097152, ""},
-		{"published", map[string]string{old: `{"max_pixels": 70000}`}, 70000, ""},
+		{"none", nil, 2097152},
+		{"published", map[string]string{old: `{"max_pixels": 70000}`}, 70000},
 		{"transformers 5", map[string]string{old: `{"max_pixels": 70000}`,
-			part: `{"image_processor": {"max_pixels": 80000}}`}, 80000, ""},
+			part: `{"image_processor": {"max_pixels": 80000}}`}, 80000},
 		{"another processor", map[string]string{old: `{"max_pixels": 70000}`,
-			part: `{"processor_class": "Qwen3VLProcessor"}`}, 70000, ""},
-		{"bad value", map[string]string{old: `{"max_pixels": "many"}`}, 0, old},
-		{"bad value in a part",
-			map[string]string{part: `{"image_processor": {"patch_size": 14}}`}, 0, part + ": patch_size is 14"},
-		{"no object", map[string]string{part: `[1]`}, 0, part},
+			part: `{"processor_class": "Qwen3VLProcessor"}`}, 70000},
 	} {
 		dir := t.TempDir()
 		copyModel(t, dir, "qwen3_5-vision", test.files)
@@ -119,13 +113,7 @@ func TestPreprocessorFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := f.readVision(config)
-		switch {
-		case test.failed != "":
-			if !errors.Is(err, vision.ErrConfig) || !strings.Contains(err.Error(), test.failed) {
-				t.Errorf("%s: %v", test.name, err)
-			}
-		case err != nil || s.Processor.MaxPixels != test.limit:
+		if s, err := f.readVision(config); err != nil || s.Processor.MaxPixels != test.limit {
 			t.Errorf("%s: %+v, %v", test.name, s, err)
 		}
 	}

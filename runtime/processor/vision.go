@@ -1,7 +1,6 @@
 package processor
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
@@ -24,38 +23,9 @@ func (f Files) readVision(config arch.Model) (*Vision, error) {
 	}
 	s := &Vision{Config: *m.Pictures()}
 	s.Processor = vision.New(s.Config.Patch, s.Config.Temporal, s.Config.Merge)
-	name, b, err := f.preprocessor()
-	if err != nil || b == nil {
-		return s, err
-	}
-	if s.Processor, err = s.Processor.Configured(b); err != nil {
-		return s, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
-}
-
-// preprocessor returns the checkpoint's configuration for preparing pictures and the name of its file; nil if it has
-// none. transformers 5 writes it as a part of processor_config.json, and reads that file first.
-func (f Files) preprocessor() (name string, config []byte, err error) {
-	name = "processor_config.json"
-	whole, err := f.read(manifest.KindFile, name)
-	if err != nil {
-		return name, nil, err
-	}
-	if whole != nil {
-		var parts struct {
-			Image json.RawMessage `json:"image_processor"`
-		}
-		if err := json.Unmarshal(whole, &parts); err != nil {
-			return name, nil, fmt.Errorf("%s: %w: %w", name, vision.ErrConfig, err)
-		}
-		if parts.Image != nil {
-			return name, parts.Image, nil
-		}
-	}
-	name = "preprocessor_config.json"
-	config, err = f.read(manifest.KindFile, name)
-	return name, config, err
+	var err error
+	s.Processor, err = s.Processor.ConfiguredBy(func(name string) ([]byte, error) { return f.read(manifest.KindFile, name) })
+	return s, err
 }
 
 // needImageToken returns how a prompt represents pictures, or an error if it cannot.

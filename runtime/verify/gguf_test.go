@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/runtime"
@@ -129,7 +130,7 @@ func meant(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	var all, changes map[string]any
-	err = errors.Join(json.Unmarshal(arch.PlainJSON(config), &all), json.Unmarshal([]byte(text), &changes))
+	err = errors.Join(json.Unmarshal(pyjson.Plain(config), &all), json.Unmarshal([]byte(text), &changes))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,15 +114,11 @@ func (s *api) pin(ctx context.Context, m *server.Model, q *messagesRequest, p *p
 	if n := len(q.Messages) - 1; b.message == n && b.block == len(q.Messages[n].Content)-1 {
 		return pin, nil
 	}
-	style, err := m.ChatStyle()
+	c, err := q.until(b, m.Style)
 	if err != nil {
 		return pin, err
 	}
-	c, err := q.until(b, style)
-	if err != nil {
-		return pin, err
-	}
-	pin.Tokens, err = s.core.Beginning(ctx, m, style, c, p)
+	pin.Tokens, err = s.core.Beginning(ctx, m, m.Style, c, p)
 	return pin, err
 }
 

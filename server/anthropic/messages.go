@@ -92,15 +92,11 @@ func (s *api) messagesPrompt(r *http.Request, q *messagesRequest) (*server.Model
 	if err != nil {
 		return nil, nil, err
 	}
-	style, err := m.ChatStyle()
+	c, err := q.conversation(m.Style)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := q.conversation(style)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := s.core.MakePrompt(r.Context(), m, style, c)
+	p, err := s.core.MakePrompt(r.Context(), m, m.Style, c)
 	return m, p, err
 }
 

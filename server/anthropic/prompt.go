@@ -35,7 +35,7 @@ func (q *messagesRequest) conversation(style *prompt.Style) (prompt.Conversation
 	}
 	turns := q.turns()
 	for i, t := range turns {
-		if style.Template != nil && i == len(turns)-1 && t.Role == chat.Assistant && t.onlyText() {
+		if style.HasTemplate() && i == len(turns)-1 && t.Role == chat.Assistant && t.onlyText() {
 			c.Answer = joined(t.Content)
 			continue
 		}
@@ -109,7 +109,7 @@ func (q *messagesRequest) think(style *prompt.Style, r *chat.Request) error {
 			return wire.BadParam("thinking.type", "%q is not enabled, adaptive, between_tools or disabled", wire.Clip(t.Type))
 		}
 	}
-	if on || style.Template != nil {
+	if on || style.HasTemplate() {
 		r.Think = &on
 	}
 	switch e := q.Output.Effort; e {

@@ -170,11 +170,8 @@ func FuzzMessages(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	template, err := chat.Parse(f.Context(), "{% for m in messages %}{{ m.content }}{% endfor %}")
-	if err != nil {
-		f.Fatal(err)
-	}
-	style := &prompt.Style{Texts: &settings.Texts{}, Template: template}
+	style := &prompt.Style{Texts: &settings.Texts{},
+		Templates: chat.One("{% for m in messages %}{{ m.content }}{% endfor %}")}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var q messagesRequest
 		if json.Unmarshal(body, &q) != nil {

@@ -121,15 +121,11 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 
 // chatPrompt builds the prompt of a conversation.
 func (s *api) chatPrompt(r *http.Request, m *server.Model, q chatRequest) (*prompt.Prompt, error) {
-	style, err := m.ChatStyle()
+	c, err := q.conversation(m.Style)
 	if err != nil {
 		return nil, err
 	}
-	c, err := q.conversation(style)
-	if err != nil {
-		return nil, err
-	}
-	return s.core.MakePrompt(r.Context(), m, style, c)
+	return s.core.MakePrompt(r.Context(), m, m.Style, c)
 }
 
 // conversation returns the template's input: the system message of the request or else of the image, the image's

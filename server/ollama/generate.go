@@ -118,14 +118,12 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 		ids, err := s.core.Encode(r.Context(), m, text)
 		return &prompt.Prompt{IDs: ids, Pictures: shown}, err
 	}
-	style, err := m.ChatStyle()
+	style := m.Style
 	if q.Template != "" {
-		if style, err = m.Style.With(r.Context(), q.Template); err != nil {
+		var err error
+		if style, err = style.With(r.Context(), q.Template); err != nil {
 			return nil, wire.BadRequest("template: %v", err)
 		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	if q.Suffix != "" && !style.Fills() {
 		return nil, wire.BadRequest("%s does not support insert: its template does not use a suffix", m.Name())

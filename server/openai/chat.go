@@ -79,11 +79,7 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	style, err := m.ChatStyle()
-	if err != nil {
-		return err
-	}
-	c, err := turns(q.Messages, style, func(i int) string { return fmt.Sprintf("messages[%d]", i) })
+	c, err := turns(q.Messages, m.Style, func(i int) string { return fmt.Sprintf("messages[%d]", i) })
 	if err != nil {
 		return err
 	}

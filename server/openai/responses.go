@@ -95,12 +95,8 @@ func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	style, err := m.ChatStyle()
-	if err != nil {
-		return err
-	}
 	list, name := q.messages()
-	c, err := turns(list, style, name)
+	c, err := turns(list, m.Style, name)
 	if err != nil {
 		return err
 	}

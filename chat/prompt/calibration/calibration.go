@@ -3,10 +3,10 @@ package calibration
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime/calibrate"
 )
@@ -18,22 +18,22 @@ func Documents(
 	if len(texts) > 0 {
 		return calibrate.Files(texts), nil
 	}
-	source, err := prompt.TemplateText(st, entry, "")
-	if errors.Is(err, chat.ErrNoTemplate) {
+	read, err := settings.Read(st, entry)
+	if err != nil {
+		return nil, err
+	}
+	if read.Templates.Empty() {
 		return calibrate.Builtin(ctx, nil)
 	}
+	chosen, err := read.Templates.Choose(ctx, chat.Request{})
 	if err != nil {
-		return nil, err
-	}
-	template, err := chat.Parse(ctx, source)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", entry.Name, err)
 	}
 	return calibrate.Builtin(ctx, func(ctx context.Context, list []calibrate.Message) (string, error) {
 		var messages []chat.Message
 		for _, m := range list {
 			messages = append(messages, chat.Message{Role: m.Role, Content: m.Content})
 		}
-		return template.Render(ctx, chat.Request{Messages: messages})
+		return chosen.Template.Render(ctx, chat.Request{Messages: messages})
 	})
 }

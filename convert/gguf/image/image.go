@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/ollama"
 	"github.com/ingotml/ingot/manifest/store"
@@ -80,7 +81,7 @@ func (i *Image) Modelfile() (*modelfile.File, []string, error) {
 
 func messages(text []byte) ([]modelfile.Command, error) {
 	var list []struct{ Role, Content string }
-	if err := json.Unmarshal(text, &list); err != nil {
+	if err := pyjson.Unmarshal(text, &list); err != nil {
 		return nil, err
 	}
 	var out []modelfile.Command
@@ -96,7 +97,7 @@ func parameters(text []byte) (list []modelfile.Command, left []string, err error
 	d.UseNumber()
 	var values map[string]any
 	if err := d.Decode(&values); err != nil {
-		return nil, nil, err
+		return nil, nil, errors.New(pyjson.Words(err, text))
 	}
 	var names []string
 	for name := range values {

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // Source is a tokenizer to write as metadata.
@@ -18,8 +20,8 @@ type Source struct {
 	Config     []byte  // tokenizer_config.json; nil = none
 	EOS        []int32 // of config.json, the most important first
 	BOS        []int32
-	Vocabulary int    // rows of the embedding; those without a token are padded
-	Template   string // chat template; "" = none
+	Vocabulary int // rows of the embedding; those without a token are padded
+	Templates  []chat.Named
 }
 
 // tokenizerFile is the part of a tokenizer.json that metadata can say.
@@ -41,6 +43,12 @@ type tokenizerFile struct {
 		Unknown      string `json:"unk_token"`
 		UnknownID    *int   `json:"unk_id"` // of Unigram
 	} `json:"model"`
+}
+
+// Unwritten returns the names of templates that have no key of their own in a file.
+func (s Source) Unwritten() []string {
+	_, lost := templatePairs(s.Templates)
+	return lost
 }
 
 // Metadata returns the keys of a tokenizer: the inverse of [Files]. A tokenizer that llama.cpp has no kind for is an
@@ -69,10 +77,8 @@ func Metadata(s Source) ([]gguf.Pair, error) {
 		return nil, err
 	}
 	out = append(out, ids...)
-	if s.Template != "" {
-		out = append(out, gguf.Pair{Key: "tokenizer.chat_template", Value: gguf.Text(s.Template)})
-	}
-	return out, nil
+	templates, _ := templatePairs(s.Templates)
+	return append(out, templates...), nil
 }
 
 // table is what the kinds of tokenizers have in common.
@@ -88,7 +94,7 @@ type table struct {
 // jsonTable reads the tokenizer.json.
 func (s Source) jsonTable() (t table, err error) {
 	var file tokenizerFile
-	if err := json.Unmarshal(s.Tokenizer, &file); err != nil {
+	if err := pyjson.Unmarshal(s.Tokenizer, &file); err != nil {
 		return t, fmt.Errorf("tokenizer.json: %w: %w", ErrVocabulary, err)
 	}
 	t.bos, t.eos = addedTokens(file.PostProcessor)
@@ -252,7 +258,7 @@ func addedTokens(processor any) (before, after bool) {
 func (s Source) special(of table) ([]gguf.Pair, error) {
 	var config map[string]json.RawMessage
 	if s.Config != nil {
-		if err := json.Unmarshal(s.Config, &config); err != nil {
+		if err := pyjson.Unmarshal(s.Config, &config); err != nil {
 			return nil, fmt.Errorf("tokenizer_config.json: %w: %w", ErrVocabulary, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/ingotml/ingot/tokenizer/sentencepiece"
 )
@@ -27,13 +28,13 @@ func (v *vocabularyFile) UnmarshalJSON(data []byte) error {
 		return json.Unmarshal(data, &v.ids)
 	}
 	var list []json.RawMessage
-	if err := json.Unmarshal(data, &list); err != nil {
+	if err := pyjson.Unmarshal(data, &list); err != nil {
 		return err
 	}
 	for i, raw := range list {
 		var text string
 		var score float32
-		if err := json.Unmarshal(raw, &[]any{&text, &score}); err != nil {
+		if err := pyjson.Unmarshal(raw, &[]any{&text, &score}); err != nil {
 			return fmt.Errorf("token %d: %w", i, err)
 		}
 		v.texts, v.scores = append(v.texts, text), append(v.scores, score)
@@ -125,7 +126,7 @@ func (s Source) modelTable() (t table, err error) {
 		Prefix *bool `json:"add_prefix_space"`
 	}
 	if s.Config != nil {
-		if err := json.Unmarshal(s.Config, &config); err != nil {
+		if err := pyjson.Unmarshal(s.Config, &config); err != nil {
 			return refuse(err.Error())
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ingotml/ingot/convert/gguf"
 )
@@ -217,43 +216,6 @@ func (v *vocabulary) adds() (bos, eos bool, err error) {
 	}
 	eos, err = v.Bool(prefix+"add_eos_token", v.model == "t5")
 	return bos, eos, err
-}
-
-// namedTemplate is one of several chat templates.
-type namedTemplate struct {
-	Name     string `json:"name"`
-	Template string `json:"template"`
-}
-
-// templates returns the chat template: a text, or a list of named ones; nil if there is none.
-func (v *vocabulary) templates() (any, error) {
-	const key = "tokenizer.chat_template"
-	main, err := v.Text(key)
-	if err != nil {
-		return nil, err
-	}
-	var named []namedTemplate
-	for _, k := range v.Keys() {
-		name, ok := strings.CutPrefix(k, key+".")
-		if !ok {
-			continue
-		}
-		text, err := v.Text(k)
-		if err != nil {
-			return nil, err
-		}
-		named = append(named, namedTemplate{name, text})
-	}
-	if len(named) == 0 {
-		if main == "" {
-			return nil, nil
-		}
-		return main, nil
-	}
-	if main != "" {
-		named = slices.Insert(named, 0, namedTemplate{"default", main})
-	}
-	return named, nil
 }
 
 // ends are the texts of tokens that end a response in any model, as in llama.cpp.

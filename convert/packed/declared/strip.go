@@ -4,24 +4,27 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // Strip removes the quantization settings from a config.json, because an image's blobs describe their own types. All
 // other bytes stay the same. With a key, Strip removes the preceding comma and white space, or the following ones for
 // the first key. It returns texts without such keys, or that are not a JSON object, unchanged.
 func Strip(config []byte) []byte {
+	plain := pyjson.Plain(config)
 	var cuts []span
-	walk(config, 0, 0, &cuts)
+	walk(plain, 0, 0, &cuts)
 	if len(cuts) == 0 {
 		return config
 	}
 	var out []byte
 	at := 0
 	for _, s := range cuts {
-		out = append(out, config[at:s.begin]...)
+		out = append(out, plain[at:s.begin]...)
 		at = s.end
 	}
-	return append(out, config[at:]...)
+	return pyjson.AsWritten(append(out, plain[at:]...), config)
 }
 
 type span struct{ begin, end int }
