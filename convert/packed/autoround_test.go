@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -17,8 +18,8 @@ func elementsOf(t *testing.T, f *folder) map[string][]byte {
 	}
 	out := map[string][]byte{}
 	for _, w := range r.Weights {
-		out[w.Name] = make([]byte, 4*elements(w.Shape))
-		if err := w.Read.Floats(out[w.Name], 0, elements(w.Shape)); err != nil {
+		out[w.Name] = make([]byte, 4*numbers.Count(w.Shape))
+		if err := w.Read.Floats(out[w.Name], 0, numbers.Count(w.Shape)); err != nil {
 			t.Fatal(err)
 		}
 	}

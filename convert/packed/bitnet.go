@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -39,7 +40,7 @@ func findBitNet(c *Checkpoint) (Found, error) {
 			continue
 		}
 		scale, scaled := c.Lookup(layer + ".weight_scale")
-		one := scaled && isFloat(scale.DType) && elements(scale.Shape) == 1
+		one := scaled && isFloat(scale.DType) && numbers.Count(scale.Shape) == 1
 		switch {
 		case !named && one:
 			return f, wrong(t, "it is packed like BitNet's weights, but config.json does not say whether %s divides or "+
@@ -89,12 +90,12 @@ func (c *Checkpoint) checkBitNet(config bitnetConfig) error {
 }
 
 func (c *Checkpoint) bitnetMatrix(t, scale safetensors.Source, divides bool) (Weight, error) {
-	if len(t.Shape) != 2 || elements(t.Shape) == 0 || t.Shape[1] > maxColumns {
+	if len(t.Shape) != 2 || numbers.Count(t.Shape) == 0 || t.Shape[1] > maxColumns {
 		return Weight{}, wrong(t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 	}
 	s := []float32{1}
 	if !c.HeadersOnly {
-		if err := someFloats(scale, s, 0); err != nil {
+		if err := numbers.Some(scale, s, 0); err != nil {
 			return Weight{}, wrong(scale, "%w", err)
 		}
 	}
@@ -127,7 +128,7 @@ func (b bitnetReader) codes(dst []uint8, row, rows int64) error {
 	for rows > 0 {
 		n := min(rows, quarter-row%quarter) // rows with the same bits
 		part := dst[:n*columns]
-		if err := readAt(b.packed, part, row%quarter*columns); err != nil {
+		if err := numbers.ReadAt(b.packed, part, row%quarter*columns); err != nil {
 			return err
 		}
 		for i := range part {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
@@ -145,7 +146,7 @@ func (c *Checkpoint) bnb4(name, kind string, state safetensors.Source) (Weight, 
 	w.DType, ok = map[string]safetensors.DType{
 		"bfloat16": safetensors.BF16, "float16": safetensors.F16, "float32": safetensors.F32,
 	}[q.DType]
-	n := elements(q.Shape)
+	n := numbers.Count(q.Shape)
 	if !ok || q.Block < 1 || len(q.Shape) == 0 || n < 1 || q.Nested < 0 {
 		return w, wrong(state, "it says dtype %q, blocksize %d, shape %v; download the checkpoint again",
 			q.DType, q.Block, q.Shape)
@@ -161,7 +162,7 @@ func (c *Checkpoint) bnb4(name, kind string, state safetensors.Source) (Weight, 
 		if !ok {
 			return wrong(codes, "it holds codes of bitsandbytes, but %s is missing; download the checkpoint again", name+end)
 		}
-		if elements(t.Shape) != count || !slices.Contains(types, t.DType) {
+		if numbers.Count(t.Shape) != count || !slices.Contains(types, t.DType) {
 			return wrong(t, "it is %s %v, want %d of %v; download the checkpoint again", t.DType, t.Shape, count, types)
 		}
 		w.Parts, *into = append(w.Parts, t), t
@@ -196,14 +197,14 @@ func readState(state safetensors.Source) (q bnbJSON, err error) {
 			state.DType, state.Shape, maxState)
 	}
 	raw := make([]byte, state.Size())
-	if err := readAt(state, raw, 0); err != nil {
+	if err := numbers.ReadAt(state, raw, 0); err != nil {
 		return q, wrong(state, "%w", err)
 	}
 	if err := pyjson.Unmarshal(raw, &q); err != nil {
 		return q, wrong(state, "it is not the JSON of a quant_state (%w); download the checkpoint again", err)
 	}
 	for _, d := range q.Shape {
-		if d < 1 || d > 1<<40 || elements(q.Shape) > 1<<48 {
+		if d < 1 || d > 1<<40 || numbers.Count(q.Shape) > 1<<48 {
 			return q, wrong(state, "it has shape %v; download the checkpoint again", q.Shape)
 		}
 	}
@@ -230,13 +231,13 @@ func (b bnbBlocks) Floats(dst []byte, begin, count int64) error {
 		return err
 	}
 	packed := make([]byte, (begin+count+1)/2-begin/2)
-	if err := readAt(b.codes, packed, begin/2); err != nil {
+	if err := numbers.ReadAt(b.codes, packed, begin/2); err != nil {
 		return err
 	}
 	for i := range count {
 		at := begin + i
 		code := packed[at/2-begin/2] >> (4 * (1 - at%2)) & 15
-		put(dst, int(i), b.values[code]*scales[at/b.block-first])
+		numbers.Put(dst, int(i), b.values[code]*scales[at/b.block-first])
 	}
 	return nil
 }
@@ -245,19 +246,19 @@ func (b bnbBlocks) Floats(dst []byte, begin, count int64) error {
 func (b bnbBlocks) scale(first, n int64) ([]float32, error) {
 	out := make([]float32, n)
 	if b.outer.File == nil {
-		return out, someFloats(b.scales, out, first)
+		return out, numbers.Some(b.scales, out, first)
 	}
 	codes := make([]byte, n)
-	if err := readAt(b.scales, codes, first); err != nil {
+	if err := numbers.ReadAt(b.scales, codes, first); err != nil {
 		return nil, err
 	}
 	values := make([]float32, 256)
-	if err := someFloats(b.outerMap, values, 0); err != nil {
+	if err := numbers.Some(b.outerMap, values, 0); err != nil {
 		return nil, err
 	}
 	from := first / b.nested
 	outer := make([]float32, (first+n+b.nested-1)/b.nested-from)
-	if err := someFloats(b.outer, outer, from); err != nil {
+	if err := numbers.Some(b.outer, outer, from); err != nil {
 		return nil, err
 	}
 	for i, code := range codes {
@@ -265,16 +266,6 @@ func (b bnbBlocks) scale(first, n int64) ([]float32, error) {
 		out[i] = float32(values[code]*outer[(first+int64(i))/b.nested-from]) + b.offset
 	}
 	return out, nil
-}
-
-// someFloats reads elements of a tensor of BF16, F16 or F32.
-func someFloats(t safetensors.Source, dst []float32, first int64) error {
-	width := int64(t.DType.Bits() / 8)
-	raw := make([]byte, int64(len(dst))*width)
-	if err := readAt(t, raw, first*width); err != nil {
-		return err
-	}
-	return floats(dst, t.DType, raw)
 }
 
 // Codes implements [Elements].

@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -12,11 +13,11 @@ func (c *Checkpoint) bnb8(layer string, t safetensors.Source, d safetensors.DTyp
 		return Weight{}, wrong(t, "it holds 8-bit codes of bitsandbytes, but %s.SCB is missing; "+
 			"download the checkpoint again", layer)
 	}
-	if len(t.Shape) != 2 || elements(t.Shape) == 0 {
+	if len(t.Shape) != 2 || numbers.Count(t.Shape) == 0 {
 		return Weight{}, wrong(t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 	}
 	rows, columns := t.Shape[0], t.Shape[1]
-	if scales.DType != safetensors.F32 || elements(scales.Shape) != rows {
+	if scales.DType != safetensors.F32 || numbers.Count(scales.Shape) != rows {
 		return Weight{}, wrong(scales, "it is %s %v, want one F32 for each of %d rows; download the checkpoint again",
 			scales.DType, scales.Shape, rows)
 	}
@@ -29,7 +30,7 @@ func (c *Checkpoint) bnb8(layer string, t safetensors.Source, d safetensors.DTyp
 	if f, ok := c.Lookup(t.Name + "_format"); ok {
 		m.Parts = append(m.Parts, f)
 		var b [1]byte
-		if f.Size() != 1 || !c.HeadersOnly && readAt(f, b[:], 0) != nil || b[0] != 0 {
+		if f.Size() != 1 || !c.HeadersOnly && numbers.ReadAt(f, b[:], 0) != nil || b[0] != 0 {
 			return m, wrong(f, "it says that the codes are in an order for one kernel (%d, want 0 for rows); "+
 				"save the checkpoint again with bitsandbytes 0.46 or later", b[0])
 		}
@@ -49,7 +50,7 @@ func (c *Checkpoint) plainType() safetensors.DType {
 	counts := map[safetensors.DType]int64{}
 	for _, t := range c.Tensors() {
 		if isFloat(t.DType) && len(t.Shape) > 0 {
-			counts[t.DType] += elements(t.Shape)
+			counts[t.DType] += numbers.Count(t.Shape)
 		}
 		if n := counts[t.DType]; n > most {
 			best, most = t.DType, n
@@ -65,7 +66,7 @@ type bnbBytes struct{ codesIn, scales safetensors.Source }
 const bnbStep = float32(7.874015718698502e-3)
 
 func (b bnbBytes) codes(dst []uint8, row, rows int64) error {
-	if err := readAt(b.codesIn, dst, row*b.codesIn.Shape[1]); err != nil {
+	if err := numbers.ReadAt(b.codesIn, dst, row*b.codesIn.Shape[1]); err != nil {
 		return err
 	}
 	for i := range dst {
@@ -75,7 +76,7 @@ func (b bnbBytes) codes(dst []uint8, row, rows int64) error {
 }
 
 func (b bnbBytes) params(scales, zeros []float32, row, rows int64) error {
-	if err := someFloats(b.scales, scales[:rows], row); err != nil {
+	if err := numbers.Some(b.scales, scales[:rows], row); err != nil {
 		return err
 	}
 	for i := range scales {
@@ -95,13 +96,13 @@ type bnbRows struct {
 func (b bnbRows) Floats(dst []byte, begin, count int64) error {
 	first, end := begin/b.columns, (begin+count+b.columns-1)/b.columns
 	largest := make([]float32, end-first)
-	if err := someFloats(b.largest, largest, first); err != nil {
+	if err := numbers.Some(b.largest, largest, first); err != nil {
 		return err
 	}
 	at, row := 0, 0
 	return b.eachRow(begin, count, func(codes []uint8, _, _ []float32, from, to int64) {
 		for _, code := range codes[from:to] {
-			put(dst, at, float32(float32(int(code)-128)*largest[row])*bnbStep)
+			numbers.Put(dst, at, float32(float32(int(code)-128)*largest[row])*bnbStep)
 			at++
 		}
 		row++

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -22,7 +23,7 @@ func (c *Checkpoint) blocks(t safetensors.Source) (Weight, error) {
 	}
 	last := len(t.Shape) - 1
 	group := int64(quantize.MXFP4.Group())
-	if last < 2 || t.Shape[last] != group/2 || elements(t.Shape) == 0 {
+	if last < 2 || t.Shape[last] != group/2 || numbers.Count(t.Shape) == 0 {
 		return Weight{}, wrong(t, "it has shape %v, want matrices of groups of %d bytes; download the checkpoint again",
 			t.Shape, group/2)
 	}

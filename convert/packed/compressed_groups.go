@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -70,8 +71,8 @@ func (l *packedLayer) grouping(c *Checkpoint) error {
 	l.zeros = c.find(l.name + ".weight_zero_point")
 	if z := l.zeros; z != nil {
 		lines := (l.rows + l.share - 1) / l.share
-		packed := l.share == 1 && z.DType == safetensors.I32 && elements(z.Shape) == l.wordsFor(l.rows)*l.groups
-		if !packed && !(z.DType == safetensors.I8 && elements(z.Shape) == lines*l.groups) {
+		packed := l.share == 1 && z.DType == safetensors.I32 && numbers.Count(z.Shape) == l.wordsFor(l.rows)*l.groups
+		if !packed && !(z.DType == safetensors.I8 && numbers.Count(z.Shape) == lines*l.groups) {
 			return wrong(*z, "it is %s %v, want I32 [%d %d] or I8 [%d %d]; download the checkpoint again",
 				z.DType, z.Shape, l.wordsFor(l.rows), l.groups, lines, l.groups)
 		}
@@ -83,7 +84,7 @@ func (l *packedLayer) grouping(c *Checkpoint) error {
 // divide finds which elements share a scale: those of a tensor, of a block, of a row, or of a group of a row.
 func (l *packedLayer) divide(s safetensors.Source) error {
 	l.share, l.groups, l.group = l.rows, 1, l.columns
-	if elements(s.Shape) == 1 {
+	if numbers.Count(s.Shape) == 1 {
 		return nil
 	}
 	for _, a := range l.config {
@@ -97,11 +98,11 @@ func (l *packedLayer) divide(s safetensors.Source) error {
 		}
 	}
 	l.share = 1
-	if len(s.Shape) != 2 && len(s.Shape) != 1 || s.Shape[0] != l.rows || elements(s.Shape) == 0 {
+	if len(s.Shape) != 2 && len(s.Shape) != 1 || s.Shape[0] != l.rows || numbers.Count(s.Shape) == 0 {
 		return wrong(s, "it has shape %v, want scales for each of the weight's %d rows; download the checkpoint again",
 			s.Shape, l.rows)
 	}
-	l.groups = elements(s.Shape) / l.rows
+	l.groups = numbers.Count(s.Shape) / l.rows
 	if l.groups > l.columns || !l.findGroup() {
 		return wrong(s, "it has %d groups, but no group_size of config.json (%s) gives that for rows of %d elements; "+
 			"correct the configuration, or download the checkpoint again",

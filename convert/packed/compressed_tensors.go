@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -82,7 +83,7 @@ func (l packedLayer) matrix(c *Checkpoint) (Weight, error) {
 		return Weight{}, wrong(*t, "it holds codes of compressed-tensors, but %s.weight_scale is missing; "+
 			"download the checkpoint again", l.name)
 	}
-	if len(t.Shape) != 2 || elements(t.Shape) == 0 {
+	if len(t.Shape) != 2 || numbers.Count(t.Shape) == 0 {
 		return Weight{}, wrong(*t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 	}
 	m := Weight{Name: l.name + ".weight", DType: l.scales.DType}
@@ -128,7 +129,7 @@ func (l *packedLayer) size(c *Checkpoint) error {
 		return wrong(t, "it holds packed codes, but %s.weight_shape is missing; download the checkpoint again", l.name)
 	}
 	shape := *l.shape
-	if elements(shape.Shape) != 2 || shape.DType != safetensors.I64 && shape.DType != safetensors.I32 {
+	if numbers.Count(shape.Shape) != 2 || shape.DType != safetensors.I64 && shape.DType != safetensors.I32 {
 		return wrong(shape, "it is %s %v, want I64 [2]; download the checkpoint again", shape.DType, shape.Shape)
 	}
 	rows, columns := l.rows, int64(0)
@@ -167,7 +168,7 @@ func (l *packedLayer) size(c *Checkpoint) error {
 
 func readShape(shape safetensors.Source) (rows, columns int64, err error) {
 	buf := make([]byte, shape.Size())
-	if err := readAt(shape, buf, 0); err != nil {
+	if err := numbers.ReadAt(shape, buf, 0); err != nil {
 		return 0, 0, wrong(shape, "%w", err)
 	}
 	if shape.DType == safetensors.I64 {
@@ -213,7 +214,7 @@ func (l packedLayer) position(i int64) (word int64, shift uint) {
 
 func (l packedLayer) codes(dst []uint8, row, rows int64) error {
 	if l.bytes {
-		if err := readAt(*l.codesIn, dst, row*l.columns); err != nil {
+		if err := numbers.ReadAt(*l.codesIn, dst, row*l.columns); err != nil {
 			return err
 		}
 		for i := range dst {
@@ -222,7 +223,7 @@ func (l packedLayer) codes(dst []uint8, row, rows int64) error {
 		return nil
 	}
 	buf := make([]byte, 4*rows*l.words+8)
-	if err := readAt(*l.codesIn, buf[:4*rows*l.words], 4*row*l.words); err != nil {
+	if err := numbers.ReadAt(*l.codesIn, buf[:4*rows*l.words], 4*row*l.words); err != nil {
 		return err
 	}
 	mask := uint64(1)<<l.bits - 1
@@ -257,10 +258,10 @@ func (l packedLayer) params(scales, zeros []float32, row, rows int64) error {
 func (l packedLayer) lines(scales, zeros []float32, row, rows int64) error {
 	width := int64(l.scales.DType.Bits() / 8)
 	buf := make([]byte, rows*l.groups*width)
-	if err := readAt(*l.scales, buf, row*l.groups*width); err != nil {
+	if err := numbers.ReadAt(*l.scales, buf, row*l.groups*width); err != nil {
 		return err
 	}
-	if err := floats(scales, l.scales.DType, buf); err != nil {
+	if err := numbers.Floats(scales, l.scales.DType, buf); err != nil {
 		return err
 	}
 	middle := float32(int(1) << (l.bits - 1))
@@ -272,7 +273,7 @@ func (l packedLayer) lines(scales, zeros []float32, row, rows int64) error {
 		return nil
 	case l.zeros.DType == safetensors.I8:
 		signed := make([]byte, rows*l.groups)
-		if err := readAt(*l.zeros, signed, row*l.groups); err != nil {
+		if err := numbers.ReadAt(*l.zeros, signed, row*l.groups); err != nil {
 			return err
 		}
 		for i, z := range signed {
@@ -286,7 +287,7 @@ func (l packedLayer) lines(scales, zeros []float32, row, rows int64) error {
 		last++
 	}
 	packed := make([]byte, 4*(last-first+2)*l.groups)
-	if err := readAt(*l.zeros, packed[:4*(last-first+1)*l.groups], 4*first*l.groups); err != nil {
+	if err := numbers.ReadAt(*l.zeros, packed[:4*(last-first+1)*l.groups], 4*first*l.groups); err != nil {
 		return err
 	}
 	mask := uint64(1)<<l.bits - 1

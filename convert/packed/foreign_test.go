@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert/packed/foreign"
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/safetensors"
 )
 
 // add adds a tensor of zeros.
 func (f *folder) add(name string, d safetensors.DType, shape ...int64) {
 	h := &held{Tensor: safetensors.Tensor{Name: name, DType: d, Shape: shape}}
-	h.data = make([]byte, elements(shape)*int64(d.Bits())/8)
+	h.data = make([]byte, numbers.Count(shape)*int64(d.Bits())/8)
 	f.tensors[name] = h
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
@@ -39,7 +40,7 @@ func findFP8(c *Checkpoint) (Found, error) {
 	}
 	formats := map[string]int{}
 	for _, t := range c.Tensors() {
-		if fp8Codes[t.DType] == nil || isScale(t.Name) {
+		if numbers.FP8[t.DType] == nil || isScale(t.Name) {
 			continue
 		}
 		w, err := config.weight(c, t)
@@ -174,10 +175,10 @@ func (f fp8Config) weight(c *Checkpoint, t safetensors.Source) (Weight, error) {
 	if err != nil {
 		return Weight{}, err
 	}
-	if len(t.Shape) != 2 && len(t.Shape) != 3 || elements(t.Shape) == 0 {
+	if len(t.Shape) != 2 && len(t.Shape) != 3 || numbers.Count(t.Shape) == 0 {
 		return Weight{}, wrong(t, "it is %s %v, want a matrix or a stack of matrices; %s", t.DType, t.Shape, usePlain)
 	}
-	e := fp8Weight{codes: t, scales: scale, table: fp8Codes[t.DType]}
+	e := fp8Weight{codes: t, scales: scale, table: numbers.FP8[t.DType]}
 	if err := e.findBlocks(f); err != nil {
 		return Weight{}, err
 	}
@@ -192,7 +193,7 @@ func (f fp8Config) weight(c *Checkpoint, t safetensors.Source) (Weight, error) {
 	case e.in%32 != 0 || e.bw%32 != 0 && e.bw < e.in:
 		w.Why = "mxfp8 has a scale for each 32 elements of a row, which its blocks cross"
 	case c.HeadersOnly:
-		if powers := scale.DType == safetensors.F8E8M0 || f.bytes; !powers {
+		if powers := isPower(scale.DType) || f.bytes; !powers {
 			c.assume(assumedPowers)
 			w.Why = "its scales are no powers of two, which those of mxfp8 are"
 			break
@@ -209,6 +210,9 @@ func (f fp8Config) weight(c *Checkpoint, t safetensors.Source) (Weight, error) {
 	return w, nil
 }
 
+// isPower reports whether scales of a type are powers of two (E8M0): beside 8-bit floats, bytes are nothing else.
+func isPower(d safetensors.DType) bool { return d == safetensors.F8E8M0 || d == safetensors.U8 }
+
 // scaleOf finds a weight's scale.
 func (f fp8Config) scaleOf(c *Checkpoint, t safetensors.Source) (safetensors.Source, error) {
 	var names []string
@@ -223,7 +227,7 @@ func (f fp8Config) scaleOf(c *Checkpoint, t safetensors.Source) (safetensors.Sou
 		if !ok {
 			continue
 		}
-		power := s.DType == safetensors.F8E8M0 || s.DType == safetensors.U8 && f.bytes
+		power := isPower(s.DType)
 		if !power && s.DType != safetensors.F32 && s.DType != safetensors.BF16 && s.DType != safetensors.F16 {
 			return s, wrong(s, "it is the scale of an 8-bit float weight and has type %s, want F32, BF16, F16 or F8_E8M0",
 				s.DType)

@@ -5,40 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
-
-// fp8Codes maps codes to values (OCP 8-bit Floating Point 1.0, table 1).
-var fp8Codes = map[safetensors.DType]*[256]float32{
-	safetensors.F8E4M3: fp8Table(4, 3, false),
-	safetensors.F8E5M2: fp8Table(5, 2, true),
-}
-
-// fp8Table returns the values of a format with that many exponent and mantissa bits. With infinities, the highest
-// exponent encodes infinity and NaN; otherwise only the highest code is NaN.
-func fp8Table(expBits, manBits int, infinities bool) *[256]float32 {
-	var t [256]float32
-	bias := 1<<(expBits-1) - 1
-	for i := range t {
-		exp, man := i>>manBits&(1<<expBits-1), float64(i&(1<<manBits-1))
-		v := math.Ldexp(man, 1-bias-manBits)
-		if exp > 0 {
-			v = math.Ldexp(man+float64(int(1)<<manBits), exp-bias-manBits)
-		}
-		switch last := exp == 1<<expBits-1; {
-		case infinities && last && man == 0:
-			v = math.Inf(1)
-		case infinities && last, last && int(man) == 1<<manBits-1:
-			v = math.NaN()
-		}
-		if i >= 128 {
-			v = -v
-		}
-		t[i] = float32(v)
-	}
-	return &t
-}
 
 // fp8Weight reads a weight: one matrix or a stack of matrices (one per expert), each with a grid of scales.
 type fp8Weight struct {
@@ -52,7 +22,7 @@ type fp8Weight struct {
 // granularity describes the extent of a scale for messages.
 func (e fp8Weight) granularity() string {
 	switch {
-	case e.ob == 1 && e.ib == 1 && len(e.codes.Shape) == 3 && elements(e.scales.Shape) > 1:
+	case e.ob == 1 && e.ib == 1 && len(e.codes.Shape) == 3 && numbers.Count(e.scales.Shape) > 1:
 		return "a scale per expert"
 	case e.ob == 1 && e.ib == 1:
 		return "a scale per tensor"
@@ -77,13 +47,16 @@ func (e *fp8Weight) findBlocks(f fp8Config) error {
 			return nil
 		}
 	}
+	if isPower(e.scales.DType) && !f.strict && grid(1, 32) { // mxfp8
+		return nil
+	}
 	if f.strict {
 		return wrong(e.scales, "it has shape %v, but the scales of %s %v in blocks of %d x %d (config.json %s) are %v; "+
 			"correct the configuration, or download the checkpoint again",
 			have, e.codes.Name, shape, e.bh, e.bw, f.sizeKey, append(slices.Clone(shape[:n-2]), e.ob, e.ib))
 	}
-	if elements(have) == 1 {
-		e.rows = elements(shape) / e.in // one scale for all experts, too
+	if numbers.Count(have) == 1 {
+		e.rows = numbers.Count(shape) / e.in // one scale for all experts, too
 		grid(e.rows, e.in)
 		return nil
 	}
@@ -121,7 +94,7 @@ func orNone(key string) string {
 // scaleObstacle returns the reason that mxfp8 cannot represent the scales, or "". It stops at the first one that is not
 // a power of two.
 func (e fp8Weight) scaleObstacle() (why string, err error) {
-	total := elements(e.scales.Shape)
+	total := numbers.Count(e.scales.Shape)
 	var buf [1024]float32
 	for at := int64(0); at < total; at += int64(len(buf)) {
 		part := buf[:min(int64(len(buf)), total-at)]
@@ -152,10 +125,10 @@ func exponent(s float32) byte { return byte(math.Float32bits(s) >> 23) }
 func (e fp8Weight) readScales(dst []float32, at int64) error {
 	width := int64(e.scales.DType.Bits() / 8)
 	buf := make([]byte, int64(len(dst))*width)
-	if err := readAt(e.scales, buf, at*width); err != nil {
+	if err := numbers.ReadAt(e.scales, buf, at*width); err != nil {
 		return err
 	}
-	return floats(dst, e.scales.DType, buf)
+	return numbers.Floats(dst, e.scales.DType, buf)
 }
 
 // gridRow returns the row in the grid of scales for a row of the weight.
@@ -183,7 +156,7 @@ func (e fp8Weight) each(begin, count int64, fn func(at, n int64, scale float32))
 
 func (e fp8Weight) Floats(dst []byte, begin, count int64) error {
 	codes := dst[3*count:] // the tail of dst: a float is written only after its code is read
-	if err := readAt(e.codes, codes, begin); err != nil {
+	if err := numbers.ReadAt(e.codes, codes, begin); err != nil {
 		return err
 	}
 	return e.each(begin, count, func(at, n int64, scale float32) {
@@ -195,7 +168,7 @@ func (e fp8Weight) Floats(dst []byte, begin, count int64) error {
 }
 
 func (e fp8Weight) Codes(dst quantize.Blocks, begin, count int64) error {
-	if err := readAt(e.codes, dst.Packed, begin); err != nil {
+	if err := numbers.ReadAt(e.codes, dst.Packed, begin); err != nil {
 		return err
 	}
 	for i, code := range dst.Packed {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -185,7 +186,7 @@ func (l *transposedLayer) find(c *Checkpoint, method string) (bool, error) {
 			l.name)
 	}
 	for _, t := range []safetensors.Source{l.weight, l.scales} {
-		if len(t.Shape) != 2 || elements(t.Shape) == 0 {
+		if len(t.Shape) != 2 || numbers.Count(t.Shape) == 0 {
 			return false, wrong(t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 		}
 	}
@@ -307,7 +308,7 @@ func (c *Checkpoint) zeroBias(layer string) []Ignored {
 		return []Ignored{{Source: b, Reason: "a bias, assumed to be zero, as the packer wrote", Assumed: true}}
 	}
 	data := make([]byte, b.Size())
-	if readAt(b, data, 0) != nil || slices.ContainsFunc(data, func(v byte) bool { return v != 0 }) {
+	if numbers.ReadAt(b, data, 0) != nil || slices.ContainsFunc(data, func(v byte) bool { return v != 0 }) {
 		return nil
 	}
 	return []Ignored{{Source: b, Reason: "a bias that is zero, as the packer wrote for every layer"}}

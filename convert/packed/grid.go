@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/x448/float16"
@@ -150,7 +151,7 @@ func (g *grid) Floats(dst []byte, begin, count int64) error {
 	return g.eachRow(begin, count, func(codes []uint8, scales, zeros []float32, from, to int64) {
 		for c := from; c < to; c++ {
 			o := g.order[c]
-			put(dst, at, (float32(codes[c])-zeros[o])*scales[o])
+			numbers.Put(dst, at, (float32(codes[c])-zeros[o])*scales[o])
 			at++
 		}
 	})
@@ -165,12 +166,12 @@ func (g *grid) Codes(dst quantize.Blocks, begin, count int64) error {
 	at := 0
 	err := g.eachRow(begin, count, func(codes []uint8, scales, zeros []float32, from, to int64) {
 		n := (to - from) * int64(g.bits) / 8
-		packBits(packed[:n], codes[from:to], g.bits)
+		numbers.Pack(packed[:n], codes[from:to], g.bits)
 		packed = packed[n:]
 		for c := from; c < to; c += group {
 			o := g.order[c]
-			put(scale, at, scales[o])
-			put(bias, at, -zeros[o]*scales[o])
+			numbers.Put(scale, at, scales[o])
+			numbers.Put(bias, at, -zeros[o]*scales[o])
 			at++
 		}
 	})
@@ -181,29 +182,6 @@ func (g *grid) Codes(dst quantize.Blocks, begin, count int64) error {
 		return err
 	}
 	return quantize.Cast(dst.Biases, g.dtype, bias, quantize.F32)
-}
-
-// packBits packs codes as a bit stream, lowest bits first. The codes must fill whole bytes.
-func packBits(dst []byte, codes []uint8, bits int) {
-	switch bits {
-	case 8:
-		copy(dst, codes)
-		return
-	case 4:
-		for i := range dst {
-			dst[i] = codes[2*i] | codes[2*i+1]<<4
-		}
-		return
-	}
-	var word uint64
-	have := 0
-	for _, c := range codes {
-		word |= uint64(c) << have
-		for have += bits; have >= 8; have -= 8 {
-			dst[0], dst = byte(word), dst[1:]
-			word >>= 8
-		}
-	}
 }
 
 // finishWeights completes weights that are read from grids, in place. If the published type of the scales does not
@@ -280,7 +258,7 @@ func (c *Checkpoint) orderOf(
 }
 
 func checkOrder(t safetensors.Source, columns int64) error {
-	if t.DType != safetensors.I32 && t.DType != safetensors.I64 || elements(t.Shape) != columns || len(t.Shape) != 1 {
+	if t.DType != safetensors.I32 && t.DType != safetensors.I64 || numbers.Count(t.Shape) != columns || len(t.Shape) != 1 {
 		return wrong(t, "it is %s %v, but the groups of %d columns are I32 [%d]; download the checkpoint again",
 			t.DType, t.Shape, columns, columns)
 	}
@@ -293,7 +271,7 @@ func checkOrder(t safetensors.Source, columns int64) error {
 // readOrder reads the group of each column.
 func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
 	buf := make([]byte, t.Size())
-	if err := readAt(t, buf, 0); err != nil {
+	if err := numbers.ReadAt(t, buf, 0); err != nil {
 		return nil, wrong(t, "%w", err)
 	}
 	order, width := make([]int32, columns), len(buf)/int(columns)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -116,7 +117,7 @@ func (c *Checkpoint) hqqLayer(layer string, t safetensors.Source) (Weight, hqqWe
 			return w, h, wrong(q, "quantized zero points are not supported; %s", usePlain)
 		}
 	}
-	n := elements(shape)
+	n := numbers.Count(shape)
 	h.scale, h.zero, h.group, h.columns, h.across = parts["scale"], parts["zero"], group[0], shape[1], axis[0] == 0
 	h.bits = int(bits[0])
 	h.field = map[int]int{1: 1, 2: 2, 3: 3, 4: 4, 5: 8, 6: 8, 8: 8}[h.bits]
@@ -133,7 +134,7 @@ func (c *Checkpoint) hqqLayer(layer string, t safetensors.Source) (Weight, hqqWe
 		return w, h, wrong(t, "its groups of %d cross rows of %d elements; %s", h.group, shape[1], usePlain)
 	}
 	for _, p := range []safetensors.Source{h.scale, h.zero} {
-		if !isFloat(p.DType) || elements(p.Shape) != h.groups {
+		if !isFloat(p.DType) || numbers.Count(p.Shape) != h.groups {
 			return w, h, wrong(p, "it is %s %v, want a number for each of %d groups; download the checkpoint again",
 				p.DType, p.Shape, h.groups)
 		}
@@ -163,12 +164,12 @@ func (h *hqqWeight) size(n int64) error {
 // smallInts reads a tensor of n integers.
 func smallInts(t safetensors.Source, n int) ([]int64, error) {
 	width := t.DType.Bits() / 8
-	if elements(t.Shape) != int64(n) || !slices.Contains(
+	if numbers.Count(t.Shape) != int64(n) || !slices.Contains(
 		[]safetensors.DType{safetensors.U8, safetensors.I32, safetensors.I64}, t.DType) {
 		return nil, wrong(t, "it is %s %v, want %d integers; download the checkpoint again", t.DType, t.Shape, n)
 	}
 	raw := make([]byte, n*width)
-	if err := readAt(t, raw, 0); err != nil {
+	if err := numbers.ReadAt(t, raw, 0); err != nil {
 		return nil, wrong(t, "%w", err)
 	}
 	out := make([]int64, n)
@@ -200,7 +201,7 @@ func (h hqqWeight) unpack(dst []uint8, begin int64) error {
 	for len(dst) > 0 {
 		part, at := begin/h.words, begin%h.words
 		n := min(int64(len(dst)), h.words-at)
-		if err := readAt(h.packed, raw[:n*width], at*width); err != nil {
+		if err := numbers.ReadAt(h.packed, raw[:n*width], at*width); err != nil {
 			return err
 		}
 		shift := top - h.field*(int(part)+1)
@@ -222,10 +223,10 @@ func (h hqqWeight) codes(dst []uint8, row, rows int64) error {
 
 func (h hqqWeight) params(scales, zeros []float32, row, _ int64) error {
 	first := row * (h.columns / h.group)
-	if err := someFloats(h.scale, scales, first); err != nil {
+	if err := numbers.Some(h.scale, scales, first); err != nil {
 		return err
 	}
-	return someFloats(h.zero, zeros, first)
+	return numbers.Some(h.zero, zeros, first)
 }
 
 // Floats implements [Elements] for axis 0, where each element of a line belongs to another group.
@@ -238,14 +239,14 @@ func (h hqqWeight) Floats(dst []byte, begin, count int64) error {
 		first := (begin + i) % h.groups
 		n := min(count-i, h.groups-first)
 		scales, zeros := make([]float32, n), make([]float32, n)
-		if err := someFloats(h.scale, scales, first); err != nil {
+		if err := numbers.Some(h.scale, scales, first); err != nil {
 			return err
 		}
-		if err := someFloats(h.zero, zeros, first); err != nil {
+		if err := numbers.Some(h.zero, zeros, first); err != nil {
 			return err
 		}
 		for k := range n {
-			put(dst, int(i+k), (float32(codes[i+k])-zeros[k])*scales[k])
+			numbers.Put(dst, int(i+k), (float32(codes[i+k])-zeros[k])*scales[k])
 		}
 		i += n
 	}

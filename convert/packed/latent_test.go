@@ -3,25 +3,26 @@ package packed
 import (
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 )
 
-// numbers are elements whose values encode their positions.
-type numbers struct{ first float32 }
+// positions are elements whose values encode their positions.
+type positions struct{ first float32 }
 
-func (e numbers) Floats(dst []byte, begin, count int64) error {
+func (e positions) Floats(dst []byte, begin, count int64) error {
 	for i := range count {
-		put(dst, int(i), e.first+float32(begin+i))
+		numbers.Put(dst, int(i), e.first+float32(begin+i))
 	}
 	return nil
 }
 
-func (numbers) Codes(quantize.Blocks, int64, int64) error { return nil }
+func (positions) Codes(quantize.Blocks, int64, int64) error { return nil }
 
 // For each head the rows of keys, transposed back, come before the rows of values, from any starting point.
 func TestLatentRows(t *testing.T) {
 	const count, rank, nk, nv = 3, 5, 2, 4
-	e := heads{keys: numbers{0}, values: numbers{1000}, rank: rank, nk: nk, nv: nv}
+	e := heads{keys: positions{0}, values: positions{1000}, rank: rank, nk: nk, nv: nv}
 	var want []float32
 	for h := range count {
 		for k := range nk {
@@ -42,7 +43,7 @@ func TestLatentRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := make([]float32, len(buf)/4)
-			if err := floats(got, "F32", buf); err != nil {
+			if err := numbers.Floats(got, "F32", buf); err != nil {
 				t.Fatal(err)
 			}
 			for i, v := range got {
@@ -66,14 +67,14 @@ func TestFP8Codes(t *testing.T) {
 		{"F8_E5M2", 0x01, 0x1p-16}, {"F8_E5M2", 0x04, 0x1p-14}, {"F8_E5M2", 0x3c, 1}, {"F8_E5M2", 0x7b, 57344},
 		{"F8_E5M2", 0xbc, -1},
 	} {
-		for dtype, table := range fp8Codes {
+		for dtype, table := range numbers.FP8 {
 			if string(dtype) == c.dtype && table[c.code] != c.want {
 				t.Errorf("%s %#x is %v, want %v", c.dtype, c.code, table[c.code], c.want)
 			}
 		}
 	}
 	for dtype, codes := range map[string][]byte{"F8_E4M3": {0x7f, 0xff}, "F8_E5M2": {0x7d, 0x7e, 0x7f, 0xff}} {
-		for d, table := range fp8Codes {
+		for d, table := range numbers.FP8 {
 			for _, code := range codes {
 				if v := table[code]; string(d) == dtype && v == v {
 					t.Errorf("%s %#x is %v, want NaN", dtype, code, v)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/packed/declared"
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
@@ -298,7 +299,7 @@ func (w mlxWeight) Codes(dst quantize.Blocks, begin, _ int64) error {
 		if p.one == 0 {
 			continue
 		}
-		if err := readAt(w.parts[i], p.dst, group*int64(p.one)); err != nil {
+		if err := numbers.ReadAt(w.parts[i], p.dst, group*int64(p.one)); err != nil {
 			return err
 		}
 	}

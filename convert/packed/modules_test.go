@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -55,7 +56,7 @@ func TestModules(t *testing.T) {
 
 func digestOf(t *testing.T, w Weight, d quantize.DType) string {
 	t.Helper()
-	n := elements(w.Shape)
+	n := numbers.Count(w.Shape)
 	wide := make([]byte, 4*n)
 	if err := w.Read.Floats(wide, 0, n); err != nil {
 		t.Fatal(err)

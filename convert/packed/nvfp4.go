@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
@@ -120,11 +121,14 @@ func (c *Checkpoint) fp4(name, scale string, t safetensors.Source, packed bool) 
 	if !ok {
 		return Weight{}, wrong(t, "it holds 4-bit codes in bytes, but %s is missing; download the checkpoint again", scale)
 	}
+	if w, ok := mxfp6(name, t, scales); ok && packed {
+		return w, nil
+	}
 	w := Weight{
 		Name: name + ".weight", DType: safetensors.BF16, Parts: []safetensors.Source{t, scales},
 		Type: quantize.NVFP4, Format: "nvfp4",
 	}
-	if n := len(t.Shape); n != 2 && n != 3 || elements(t.Shape) == 0 {
+	if n := len(t.Shape); n != 2 && n != 3 || numbers.Count(t.Shape) == 0 {
 		return w, wrong(t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 	}
 	last := len(t.Shape) - 1
@@ -169,7 +173,7 @@ func (c *Checkpoint) globalScale(name string, t safetensors.Source, packed bool,
 	}
 	w.Parts = append(w.Parts, g)
 	w.Format += " with a scale of the tensor"
-	if g.DType != safetensors.F32 || elements(g.Shape) != 1 {
+	if g.DType != safetensors.F32 || numbers.Count(g.Shape) != 1 {
 		return wrong(g, "it is %s %v, want one F32; download the checkpoint again", g.DType, g.Shape)
 	}
 	if c.HeadersOnly {
@@ -178,7 +182,7 @@ func (c *Checkpoint) globalScale(name string, t safetensors.Source, packed bool,
 		return nil
 	}
 	var b [4]byte
-	if err := readAt(g, b[:], 0); err != nil {
+	if err := numbers.ReadAt(g, b[:], 0); err != nil {
 		return wrong(g, "%w", err)
 	}
 	v := math.Float32frombits(le.Uint32(b[:]))
@@ -204,10 +208,10 @@ type fp4Weight struct {
 
 // Codes implements Elements.
 func (w fp4Weight) Codes(dst quantize.Blocks, begin, _ int64) error {
-	if err := readAt(w.codes, dst.Packed, begin/2); err != nil {
+	if err := numbers.ReadAt(w.codes, dst.Packed, begin/2); err != nil {
 		return err
 	}
-	return readAt(w.scales, dst.Scales, begin/int64(w.format.Group()))
+	return numbers.ReadAt(w.scales, dst.Scales, begin/int64(w.format.Group()))
 }
 
 // Floats implements Elements.
@@ -221,7 +225,7 @@ func (w fp4Weight) Floats(dst []byte, begin, count int64) error {
 	}
 	if w.global != 0 {
 		for i := range int(count) {
-			put(dst, i, math.Float32frombits(le.Uint32(dst[4*i:]))*w.global)
+			numbers.Put(dst, i, math.Float32frombits(le.Uint32(dst[4*i:]))*w.global)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package packed
 import (
 	"strings"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -42,7 +43,7 @@ func (c *Checkpoint) stackedFP4(t safetensors.Source) (list []Weight, ok bool, e
 	a, b := t.Shape, scales.Shape
 	bytes := s.group / 2 // of a group
 	switch {
-	case len(b) != 3 || elements(a) == 0 || elements(b) == 0 || b[0] != a[0]:
+	case len(b) != 3 || numbers.Count(a) == 0 || numbers.Count(b) == 0 || b[0] != a[0]:
 		return nil, true, s.misfit()
 	case b[1] == a[1] && b[2]*bytes == a[2]:
 		s.out, s.in = a[1], 2*a[2]
@@ -86,13 +87,13 @@ func (s *stacked) readFactors(c *Checkpoint) error {
 		return wrong(s.codes, "it is nvfp4, but %s, its scales of whole matrices, is missing; download the checkpoint again",
 			name)
 	}
-	n, experts := elements(s.global.Shape), s.codes.Shape[0]
+	n, experts := numbers.Count(s.global.Shape), s.codes.Shape[0]
 	if s.global.DType != safetensors.F32 || n != 1 && n != experts && (n != 2*experts || s.out%2 != 0) {
 		return wrong(s.global, "it is %s %v, want an F32, or one or two for each of %d experts; "+
 			"download the checkpoint again", s.global.DType, s.global.Shape, experts)
 	}
 	s.factors = make([]float32, n)
-	if err := someFloats(s.global, s.factors, 0); err != nil {
+	if err := numbers.Some(s.global, s.factors, 0); err != nil {
 		return wrong(s.global, "%w", err)
 	}
 	for _, v := range s.factors {
@@ -154,7 +155,7 @@ func (s *stacked) Floats(dst []byte, begin, count int64) error {
 	if err := s.format.Decode(wide, quantize.F32, b, quantize.F32); err != nil {
 		return err
 	}
-	if err := floats(values, safetensors.F32, wide); err != nil {
+	if err := numbers.Floats(values, safetensors.F32, wide); err != nil {
 		return err
 	}
 	each := s.codes.Shape[0] * s.out / int64(len(s.factors))
@@ -162,17 +163,17 @@ func (s *stacked) Floats(dst []byte, begin, count int64) error {
 		from := begin - first*s.in + i
 		row := first + from/s.in
 		at := row/s.rows*s.out + s.from + row%s.rows
-		put(dst, int(i), values[from]*s.factors[at/each])
+		numbers.Put(dst, int(i), values[from]*s.factors[at/each])
 	}
 	return nil
 }
 
 // Codes implements [Elements].
 func (s *stacked) Codes(dst quantize.Blocks, begin, _ int64) error {
-	if err := readAt(s.codes, dst.Packed, begin/2); err != nil {
+	if err := numbers.ReadAt(s.codes, dst.Packed, begin/2); err != nil {
 		return err
 	}
-	return readAt(s.scales, dst.Scales, begin/s.group)
+	return numbers.ReadAt(s.scales, dst.Scales, begin/s.group)
 }
 
 // read reads n rows of one expert's matrix from row at of all on, and drops them from dst.
@@ -187,7 +188,7 @@ func (s *stacked) read(dst *quantize.Blocks, at, n int64) error {
 		if to := (*p.to)[:n*p.lines]; s.turned {
 			err = columns(p.from, to, expert*p.lines, p.lines, s.out, row, n)
 		} else {
-			err = readAt(p.from, to, at*p.lines)
+			err = numbers.ReadAt(p.from, to, at*p.lines)
 		}
 		if err != nil {
 			return err
@@ -201,7 +202,7 @@ func (s *stacked) read(dst *quantize.Blocks, at, n int64) error {
 func columns(t safetensors.Source, dst []byte, begin, lines, width, column, n int64) error {
 	buf := make([]byte, n)
 	for line := range lines {
-		if err := readAt(t, buf, (begin+line)*width+column); err != nil {
+		if err := numbers.ReadAt(t, buf, (begin+line)*width+column); err != nil {
 			return err
 		}
 		for i, b := range buf {

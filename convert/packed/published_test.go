@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -139,7 +140,7 @@ func TestPublishedCodes(t *testing.T) {
 // checkBatches reads a weight whole, by rows and by parts of rows, as floats and as codes.
 func checkBatches(t *testing.T, w Weight) {
 	t.Helper()
-	n, columns := elements(w.Shape), w.Shape[len(w.Shape)-1]
+	n, columns := numbers.Count(w.Shape), w.Shape[len(w.Shape)-1]
 	whole := make([]byte, 4*n)
 	if err := w.Read.Floats(whole, 0, n); err != nil {
 		t.Fatal(err)

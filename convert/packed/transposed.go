@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"github.com/ingotml/ingot/convert/packed/numbers"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -21,7 +22,7 @@ type transposed struct {
 
 // readWords reads words [begin, end) of a line of a tensor with width 32-bit words per line.
 func readWords(t safetensors.Source, buf []byte, line, width, begin, end int64) error {
-	return readAt(t, buf[:4*(end-begin)], 4*(line*width+begin))
+	return numbers.ReadAt(t, buf[:4*(end-begin)], 4*(line*width+begin))
 }
 
 func (m transposed) codes(dst []uint8, row, rows int64) error {
@@ -82,10 +83,10 @@ func (m transposed) params(scales, zeros []float32, row, rows int64) error {
 	width := int64(m.scales.DType.Bits() / 8)
 	buf, line := make([]byte, rows*width), make([]float32, rows)
 	for g := range m.groups {
-		if err := readAt(m.scales, buf, (g*m.rows+row)*width); err != nil {
+		if err := numbers.ReadAt(m.scales, buf, (g*m.rows+row)*width); err != nil {
 			return err
 		}
-		if err := floats(line, m.scales.DType, buf); err != nil {
+		if err := numbers.Floats(line, m.scales.DType, buf); err != nil {
 			return err
 		}
 		for r, s := range line {
