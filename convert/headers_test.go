@@ -70,6 +70,8 @@ func TestHeadersOnly(t *testing.T) {
 		"packed-int4-zeros": "scales", "gptq-auto-round": "scales", "gptq-auto-round-mixed": "scales",
 		"packed-actorder": "order", "gptq-desc-act": "order",
 	}
+	// Their headers do not have the shapes of weights. Each weight has them in one or a few numbers beside its codes.
+	shapes := map[string]int{"bnb-nf4": 1, "bnb-fp4": 1, "hqq": 4, "hqq-axis0": 4}
 	for _, dir := range []string{"sources", "models"} {
 		entries, err := os.ReadDir(filepath.Join("..", "testdata", dir))
 		if err != nil {
@@ -83,7 +85,7 @@ func TestHeadersOnly(t *testing.T) {
 			t.Run(dir+"/"+e.Name(), func(t *testing.T) {
 				folder := &headerFolder{Dir: safetensors.Dir(path)}
 				headers := folderPlan(t, folder, true)
-				if len(folder.reads) > 0 {
+				if len(folder.reads) > 14*shapes[e.Name()] {
 					t.Errorf("%d reads of data, the first of %s", len(folder.reads), folder.reads[0])
 				}
 				if headers == nil {

@@ -108,7 +108,7 @@ func (c *Checkpoint) bitnetMatrix(t, scale safetensors.Source, divides bool) (We
 	columns := t.Shape[1]
 	g := &grid{
 		rows: 4 * t.Shape[0], columns: columns, bits: 2, order: c.consecutiveGroups(columns, columns), inOrder: columns,
-		groups: 1, read: bitnetReader{t, s[0]},
+		groups: 1, declared: !divides, read: bitnetReader{t, s[0]}, // without a division, the scale is as exact as it was
 	}
 	w := Weight{
 		Name: t.Name, DType: scale.DType, Parts: []safetensors.Source{t, scale}, Format: "BitNet, one scale a matrix",

@@ -22,7 +22,8 @@ type Checkpoint struct {
 	// MLX is the configuration that MLX's tools write: the key quantization of config.json, or the same object under
 	// quantization_config alone.
 	MLX json.RawMessage
-	// HeadersOnly reads no data of tensors. What depends on data is assumed: [Result.Assumed].
+	// HeadersOnly reads no data of tensors, except for shapes that the headers lack (bitsandbytes, HQQ). What depends on
+	// data is assumed: [Result.Assumed].
 	HeadersOnly bool
 
 	assumed       map[string]int       // tensors by assumption

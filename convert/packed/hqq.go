@@ -112,7 +112,7 @@ func (c *Checkpoint) hqqLayer(layer string, t safetensors.Source) (Weight, hqqWe
 			return w, h, err
 		}
 	}
-	if q, ok := parts["quant_zero"]; ok {
+	if q, ok := parts["quant_zero"]; ok && !c.HeadersOnly {
 		if on, err := smallInts(q, 1); err != nil || on[0] != 0 {
 			return w, h, wrong(q, "quantized zero points are not supported; %s", usePlain)
 		}

@@ -92,6 +92,9 @@ func (s *stacked) readFactors(c *Checkpoint) error {
 		return wrong(s.global, "it is %s %v, want an F32, or one or two for each of %d experts; "+
 			"download the checkpoint again", s.global.DType, s.global.Shape, experts)
 	}
+	if c.HeadersOnly {
+		return nil
+	}
 	s.factors = make([]float32, n)
 	if err := numbers.Some(s.global, s.factors, 0); err != nil {
 		return wrong(s.global, "%w", err)
