@@ -132,8 +132,8 @@ func TestFurther(t *testing.T) {
 		t.Error(got)
 	}
 	want := []string{
-		indexName + " does not list 1 tensor of model-extra.safetensors that the model needs; read from there",
-		indexName + " does not list 1 tensor of model.safetensors that the model needs; read from there",
+		indexName + " does not list 1 tensor of model-extra.safetensors that the model has; they are read",
+		indexName + " does not list 1 tensor of model.safetensors that the model has; they are read",
 	}
 	if got := c.Notes(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q", got)
