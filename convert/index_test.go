@@ -48,16 +48,16 @@ func TestIndex(t *testing.T) {
 			"does not list 1 tensor of model-0", nil},
 		{"file that is not listed", func(t *testing.T, c *checkpoint) {
 			extra(t, c, "model-extra.safetensors", func(name string) bool { return strings.Contains(name, ".layers.1.") })
-		}, nil, "tensors of model-extra.safetensors that the model needs", nil},
+		}, nil, "tensors of model-extra.safetensors that the model has", nil},
 		{"file of another name that is not listed", func(t *testing.T, c *checkpoint) {
 			extra(t, c, "rest.safetensors", func(name string) bool { return name == norm })
-		}, nil, "1 tensor of rest.safetensors that the model needs", nil},
+		}, nil, "1 tensor of rest.safetensors that the model has", nil},
 		{"file with other tensors too", func(t *testing.T, c *checkpoint) {
 			extra(t, c, "rest.safetensors", func(name string) bool { return name == norm })
 			tn := c.tensors["rest.safetensors"][0]
 			tn.Name = "mtp.norm.weight"
 			c.add("rest.safetensors", tn)
-		}, nil, "1 tensor of rest.safetensors that the model needs", nil},
+		}, nil, "1 tensor of rest.safetensors that the model has", nil},
 		{"copy beside complete shards", nil, func(t *testing.T, dir string) {
 			one := tiny(t, tinyConfig, 2).write(t, t.TempDir())
 			for _, name := range []string{"model.safetensors", "consolidated.safetensors", "other.safetensors"} {

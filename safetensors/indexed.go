@@ -260,7 +260,7 @@ func (c *Checkpoint) Adopt(list []Source, further *Checkpoint) {
 	slices.SortStableFunc(c.tensors, bySourceName)
 	slices.SortStableFunc(c.unindexed, bySourceName)
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		c.notes = append(c.notes, fmt.Sprintf("%s does not list %s of %s that the model needs; read from there",
+		c.notes = append(c.notes, fmt.Sprintf("%s does not list %s of %s that the model has; they are read",
 			indexName, tensors(counts[name]), name))
 	}
 }

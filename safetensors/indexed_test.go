@@ -52,7 +52,7 @@ func TestStaleIndex(t *testing.T) {
 		{"index of pickles", "a@model.safetensors", "lists files that do not exist",
 			files{"model.safetensors": one("a"), "pytorch_model.bin": []byte("\x80\x02}"),
 				indexName: index(t, "a", "pytorch_model.bin")}},
-		{"pickles", "/pytorch_model.bin: source model is incomplete: model.safetensors.index.json lists this file, but it is " +
+		{"pickles", "/pytorch_model.bin: source model is incomplete: " + indexName + " lists this file, but it is " +
 			"a PyTorch pickle; use the model's safetensors checkpoint", "",
 			files{"pytorch_model.bin": []byte("\x80\x02}"), indexName: index(t, "a", "pytorch_model.bin")}},
 		{"missing shard", "/" + shard(3, 5) + ": source model is incomplete: " + indexName + " lists this file", "",
@@ -132,8 +132,8 @@ func TestFurther(t *testing.T) {
 		t.Error(got)
 	}
 	want := []string{
-		indexName + " does not list 1 tensor of model-extra.safetensors that the model needs; read from there",
-		indexName + " does not list 1 tensor of model.safetensors that the model needs; read from there",
+		indexName + " does not list 1 tensor of model-extra.safetensors that the model has; they are read",
+		indexName + " does not list 1 tensor of model.safetensors that the model has; they are read",
 	}
 	if got := c.Notes(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q", got)

@@ -11,8 +11,8 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// readIndexed reads the checkpoint's tensors. If those that its index lists are not the model's, tensors that the index
-// does not list are read too, as far as the model needs them: first of the listed files, then of others.
+// readIndexed reads the checkpoint's tensors. Tensors of the listed files that the index does not list are read too, as
+// far as the model has them; and if that lacks tensors then, those of files that the index does not list.
 func (src *Source) readIndexed(config []byte) (packed.Result, error) {
 	c := src.checkpoint
 	found, err := src.read(config, c.Tensors())
@@ -23,16 +23,24 @@ func (src *Source) readIndexed(config []byte) (packed.Result, error) {
 	if err == nil {
 		problem = src.fits(found)
 	}
-	if problem == nil {
-		return found, nil
-	}
 	unindexed := slices.DeleteFunc(slices.Clone(c.Unindexed()), func(s safetensors.Source) bool {
 		_, listed := c.Lookup(s.Name)
 		return listed
 	})
-	if wider, added, ok := src.widen(config, unindexed); ok {
+	wider, added, ok := src.widen(config, unindexed)
+	if problem == nil {
+		// Tensors that a model may lack belong to it too, such as a bias.
+		if added = src.used(wider, added); !ok || len(added) == 0 {
+			return found, nil
+		}
+		wider, added, ok = src.widen(config, added)
+	}
+	if ok {
 		c.Adopt(added, nil)
 		return wider, nil
+	}
+	if problem == nil {
+		return found, nil
 	}
 	further := c.Further(src.folder)
 	if wider, added, ok := src.widen(config, append(unindexed, further.Tensors()...)); ok {
@@ -57,6 +65,21 @@ func (src *Source) read(config []byte, list []safetensors.Source) (packed.Result
 func (src *Source) fits(found packed.Result) error {
 	_, err := src.Model.Table().Check(infosOf(tensorsOf(src.folder, found)))
 	return err
+}
+
+// used returns those of the added tensors that the model takes.
+func (src *Source) used(found packed.Result, added []safetensors.Source) []safetensors.Source {
+	match, err := src.Model.Table().Check(infosOf(tensorsOf(src.folder, found)))
+	if err != nil {
+		return nil
+	}
+	taken := map[string]bool{}
+	for _, m := range match.Tensors {
+		for _, name := range m.Sources {
+			taken[name] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(added), func(s safetensors.Source) bool { return !taken[s.Name] })
 }
 
 // widen reads the listed tensors with more, of which it leaves out those that no such model has.

@@ -37,8 +37,9 @@ const (
 var names = map[Kind]string{
 	Unknown: "a file of an unknown format", Empty: "empty", Zeros: "an unfinished download: it begins with zeros",
 	Pointer: "a Git LFS pointer", Page: "an HTML page, as servers send with an error",
-	Message: "a server's message of an error", GGUF: "a GGUF file", GGML: "a file of llama.cpp from before GGUF", Safetensors: "a safetensors file", Pickle: "a PyTorch pickle",
-	Zip: "a zip archive", Archive: "a compressed file or an archive", HDF5: "an HDF5 file of Keras or TensorFlow",
+	Message: "a server's message of an error", GGUF: "a GGUF file", GGML: "a file of llama.cpp from before GGUF",
+	Safetensors: "a safetensors file", Pickle: "a PyTorch pickle", Zip: "a zip archive",
+	Archive: "a compressed file or an archive", HDF5: "an HDF5 file of Keras or TensorFlow",
 	NumPy: "an array of NumPy", JSON: "JSON text", Piece: "a model of SentencePiece", Ranks: "a vocabulary of tiktoken",
 }
 
