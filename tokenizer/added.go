@@ -77,14 +77,28 @@ func (v *addedVocabulary) add(tokens []addedToken, n normalize.Normalizer) error
 				v.shown[id] = s
 			}
 		}
-		v.ids[t.content] = id
-		v.tokens[id] = t
-		v.top = max(v.top, id+1)
-		if t.special {
-			v.special[t.content] = true
-		}
+		v.put(id, t)
 	}
 	return nil
+}
+
+// put makes a token that of an id, whatever the vocabulary has there.
+func (v *addedVocabulary) put(id int32, t addedToken) {
+	v.ids[t.content] = id
+	v.tokens[id] = t
+	v.top = max(v.top, id+1)
+	if t.special {
+		v.special[t.content] = true
+	}
+}
+
+// matchPlain lets all tokens be matched in the original text, as programs without the library tokenizers do.
+func (v *addedVocabulary) matchPlain() {
+	for id, t := range v.tokens {
+		t.normalized = false
+		v.tokens[id] = t
+	}
+	clear(v.shown)
 }
 
 // index builds the matchers. Call it after the last add.

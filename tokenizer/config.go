@@ -62,6 +62,7 @@ func (t *Tokenizer) configure(data []byte) error {
 type configuration struct {
 	have         *addedVocabulary
 	decoder      []addedToken // added_tokens_decoder, in order of ids
+	ids          []int32      // of decoder
 	described    map[string]addedToken
 	special      map[string]addedToken // by name
 	order        []string              // keys of special, in order
@@ -163,7 +164,7 @@ func (c *configuration) readDecoder(n *jsonfile.Node) error {
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return int(a.id) - int(b.id) })
 	for _, e := range all {
-		c.decoder = append(c.decoder, e.token)
+		c.decoder, c.ids = append(c.decoder, e.token), append(c.ids, e.id)
 		c.described[e.token.content] = e.token
 	}
 	return nil

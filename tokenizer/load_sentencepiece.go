@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer/decode"
@@ -20,7 +19,7 @@ import (
 // Text between special tokens is encoded as the library sentencepiece 0.2.3 encodes it. Control symbols and the
 // configuration's added tokens are matched in the text, as in transformers. A space is prepended at the beginning of
 // the text and, with "legacy": true, also after special tokens. add_bos_token and add_eos_token apply; if they are
-// absent, Llama's and Gemma's classes add BOS and T5's class adds EOS.
+// absent, the class decides, see spClasses.
 func LoadSentencePiece(model, tokenizerConfig []byte) (*Tokenizer, error) {
 	t, _, err := readSentencePiece(model, tokenizerConfig)
 	return t, err
@@ -71,6 +70,11 @@ func buildSentencePiece(m *sentencepiece.Model, model encode.Model, tokenizerCon
 	normalizer.Everywhere = options.legacy
 	normalizer.Prefix = normalizer.Prefix && !options.noPrefix
 	t.template = template{{}}
+	for _, token := range slices.Backward(options.before) {
+		if id, ok := t.added.id(token); ok {
+			t.template = slices.Insert(t.template, 0, templatePiece{[]int32{id}})
+		}
+	}
 	if options.bos && t.bos >= 0 {
 		t.template = slices.Insert(t.template, 0, templatePiece{[]int32{t.bos}})
 	}
@@ -82,12 +86,12 @@ func buildSentencePiece(m *sentencepiece.Model, model encode.Model, tokenizerCon
 }
 
 // spOptions are the options of tokenizer_config.json that apply to a tokenizer.model.
-type spOptions struct{ bos, eos, legacy, noPrefix bool }
+type spOptions struct {
+	spClass
+	noPrefix bool
+}
 
 func (t *Tokenizer) configureSentencePiece(data []byte) (o spOptions, err error) {
-	if err := t.configure(data); err != nil {
-		return o, err
-	}
 	r, err := jsonfile.NewReader("tokenizer_config.json", pyjson.Plain(data))
 	if err != nil {
 		return o, err
@@ -97,9 +101,16 @@ func (t *Tokenizer) configureSentencePiece(data []byte) (o spOptions, err error)
 		return o, err
 	}
 	if class := n.Get("tokenizer_class"); class != nil {
-		o.bos = strings.HasPrefix(class.Text, "Llama") || strings.HasPrefix(class.Text, "CodeLlama") ||
-			strings.HasPrefix(class.Text, "Gemma")
-		o.eos = strings.HasPrefix(class.Text, "T5")
+		o.spClass = spClassOf(class.Text)
+	}
+	if err := t.place(o.spClass, n.Get("added_tokens_decoder")); err != nil {
+		return o, fault.Errorf(ErrInvalid, "tokenizer_config.json: %v", err)
+	}
+	if err := t.configure(data); err != nil {
+		return o, err
+	}
+	if o.placed {
+		t.added.matchPlain()
 	}
 	for key, to := range map[string]*bool{"add_bos_token": &o.bos, "add_eos_token": &o.eos, "legacy": &o.legacy} {
 		if v := n.Get(key); v != nil {

@@ -28,11 +28,10 @@ func sentenceVocabulary(m *sentencepiece.Model) *vocabulary {
 // user-defined pieces beat all others, and control symbols never match text.
 func newSentenceUnigram(m *sentencepiece.Model) *unigram {
 	u := &unigram{vocabulary: sentenceVocabulary(m), unk: m.Unk, narrow: true, scores: make([]float64, len(m.Pieces))}
-	const smallestNormal = 0x1p-126 // FLT_MIN, the reference's initial maximum, although it is not the lowest value
-	least, most := float32(math.MaxFloat32), float32(smallestNormal)
+	least := float32(math.MaxFloat32)
 	for _, p := range m.Pieces {
 		if p.Kind == sentencepiece.Normal {
-			least, most = min(least, p.Score), max(most, p.Score)
+			least = min(least, p.Score)
 		}
 	}
 	u.unkScore = float64(least - unkPenalty)
@@ -41,7 +40,7 @@ func newSentenceUnigram(m *sentencepiece.Model) *unigram {
 		u.scores[i] = float64(p.Score)
 		switch p.Kind {
 		case sentencepiece.UserDefined:
-			u.scores[i] = float64(float32(len(p.Text))*most) - 0.1
+			u.scores[i] = float64(float32(0.1 * float64(len(p.Text)-1))) // the longest wins
 			fallthrough
 		case sentencepiece.Normal:
 			entries = append(entries, trie.Entry{Text: p.Text, ID: int32(i)})

@@ -224,7 +224,11 @@ func (e *unigramEncoder) viterbi(s string) error {
 		ends[i] = bestEnd{start: -1}
 	}
 	nodes := m.trie.Nodes
+	reached := 0 // the last end that has a score
 	for start := 0; start < len(s); {
+		if m.narrow && math.Abs(ends[start].score) > largestScore {
+			rebase(ends[start : reached+1])
+		}
 		here := ends[start].score
 		width := 1
 		if s[start] >= utf8.RuneSelf {
@@ -244,6 +248,7 @@ func (e *unigramEncoder) viterbi(s string) error {
 				if m.narrow {
 					score = float64(float32(score))
 				}
+				reached = max(reached, i+1)
 				if to := &ends[i+1]; to.start < 0 || score > to.score {
 					*to = bestEnd{score, int32(start), id}
 				}
@@ -257,6 +262,7 @@ func (e *unigramEncoder) viterbi(s string) error {
 			if m.narrow {
 				score = float64(float32(score))
 			}
+			reached = max(reached, start+width)
 			if to := &ends[start+width]; to.start < 0 || score > to.score {
 				if m.unk < 0 {
 					return fault.Errorf(fault.ErrToken, "encode: %q has no token, and the model has no unk_id", s[start:start+width])
@@ -267,6 +273,19 @@ func (e *unigramEncoder) viterbi(s string) error {
 		start += width
 	}
 	return nil
+}
+
+// largestScore is where SentencePiece begins its sum again, so that float32 keeps small differences.
+const largestScore = 100_000
+
+// rebase subtracts the score of the first end from all.
+func rebase(ends []bestEnd) {
+	from := float32(ends[0].score)
+	for i := range ends {
+		if i == 0 || ends[i].start >= 0 {
+			ends[i].score = float64(float32(ends[i].score) - from)
+		}
+	}
 }
 
 // unknown appends the ids of a run of unknown characters in reverse order.

@@ -114,8 +114,12 @@ func (s Source) modelTable() (t table, err error) {
 		return refuse("llama.cpp replaces spaces by ▁")
 	}
 	var scores []float32
-	for _, p := range m.Pieces {
-		t.tokens, t.types, scores = append(t.tokens, p.Text), append(t.types, int32(p.Kind)), append(scores, p.Score)
+	for id, p := range m.Pieces {
+		text, kind := p.Text, int32(p.Kind)
+		if other, ok := tok.Token(int32(id)); ok && other != text { // the configuration has replaced it
+			text, kind = other, typeControl
+		}
+		t.tokens, t.types, scores = append(t.tokens, text), append(t.types, kind), append(scores, p.Score)
 	}
 	scores = t.grow(max(tok.Size(), s.Vocabulary), scores, func(id int) (string, bool, bool) {
 		text, ok := tok.Token(int32(id))
@@ -142,7 +146,8 @@ func (s Source) modelTable() (t table, err error) {
 	t.ids = map[string]int{"bos": int(m.Bos), "eos": int(m.Eos), "unknown": int(m.Unk)}
 	bos, _ := tok.BOS()
 	t.bos = len(whole) > len(plain) && whole[0] == bos
-	t.eos = len(whole) > len(plain)+1 || len(whole) > len(plain) && !t.bos
+	eos, ok := tok.EOS()
+	t.eos = ok && len(whole) > len(plain) && whole[len(whole)-1] == eos
 	return t, nil
 }
 

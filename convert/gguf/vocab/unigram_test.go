@@ -93,6 +93,22 @@ func TestTokenizerModel(t *testing.T) {
 			t.Errorf("%s: %d tokens, %v", c.name, len(tokens), err)
 		}
 	}
+	// A program's tokens replace pieces, and its own come before a text.
+	model := readFile(t, "sp-bpe", "tokenizer.model")
+	for class, added := range map[string]string{
+		"InternLM2Tokenizer": `,"added_tokens_decoder":{"890":{"content":"<|im_end|>","special":true}}`,
+		"ChatGLMTokenizer":   "",
+	} {
+		_, m := again(t, vocab.Source{Model: model, Config: []byte(`{"tokenizer_class":"` + class + `"` + added + `}`)})
+		tokens, err := m.Texts("tokenizer.ggml.tokens")
+		if err != nil || added != "" && tokens[890] != "<|im_end|>" ||
+			added == "" && tokens[len(tokens)-1] != "<|observation|>" {
+			t.Errorf("%s: %d tokens, %v", class, len(tokens), err)
+		}
+		if eos, err := m.Bool("tokenizer.ggml.add_eos_token", false); err != nil || eos {
+			t.Errorf("%s: EOS is added: %v", class, err)
+		}
+	}
 	for _, c := range []struct{ name, want string }{
 		{"sp-bpe-plain", "no normalizer before merges"}, {"sp-unigram-bytes", "no Unigram with bytes"},
 	} {
