@@ -53,7 +53,7 @@ func missing(folder Folder, name string) error {
 
 // take takes the tensors that the index lists from the open files, wherever they are.
 func (c *Checkpoint) take(folder Folder, weights map[string]string, shards map[string]*File) error {
-	taken := map[string]*File{}
+	c.tensors = make([]Source, 0, len(weights))
 	var moved []string
 	var further *Checkpoint
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
@@ -70,7 +70,6 @@ func (c *Checkpoint) take(folder Folder, weights map[string]string, shards map[s
 			}
 			moved = append(moved, name)
 		}
-		taken[name] = f
 		c.tensors = append(c.tensors, Source{t, f})
 	}
 	if len(moved) > 0 {
@@ -79,7 +78,7 @@ func (c *Checkpoint) take(folder Folder, weights map[string]string, shards map[s
 	}
 	for _, f := range c.files {
 		for _, t := range f.Header().Tensors {
-			if taken[t.Name] != f {
+			if s, ok := c.Lookup(t.Name); !ok || s.File != f {
 				c.unindexed = append(c.unindexed, Source{t, f})
 			}
 		}

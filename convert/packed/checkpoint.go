@@ -36,7 +36,7 @@ type Checkpoint struct {
 // NewCheckpoint describes a folder by its config.json, an object, and its tensors, sorted by name.
 func NewCheckpoint(folder safetensors.Folder, config []byte, tensors []safetensors.Source) *Checkpoint {
 	c := &Checkpoint{
-		Folder: folder, tensors: tensors, taken: map[string]bool{},
+		Folder: folder, tensors: tensors, taken: make(map[string]bool, len(tensors)),
 		assumed: map[string]int{}, orders: map[[2]int64][]int32{},
 	}
 	var top, text map[string]json.RawMessage

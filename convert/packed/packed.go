@@ -105,7 +105,7 @@ func Read(c *Checkpoint) (Result, error) {
 	if t, problem := c.foreign().Find(c.tensors); problem != "" {
 		return Result{}, wrong(t, "%s; %s", problem, usePlain)
 	}
-	names := map[string]string{} // formats by weight name
+	names := make(map[string]string, len(c.tensors)) // formats by weight name
 	for _, k := range kinds {
 		f, err := k.Find(c)
 		if err != nil {
