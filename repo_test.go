@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"mlx":    {"child"},
 	"worker": {"runtime", "models", "manifest", "child", "loopback"},
 	"convert": {
-		"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors", "atomicfile",
+		"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors", "atomicfile", "vision",
 	},
 	"registry":    {"manifest", "child", "atomicfile"},
 	"launch":      {"atomicfile"},

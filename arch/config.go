@@ -85,7 +85,8 @@ func (o object) called(names ...string) object {
 // fail records that the value of key is invalid. must completes "must ...".
 func (o object) fail(key, must string) {
 	if *o.err == nil {
-		*o.err = configErrorf("%s = %s: must %s", o.path(key), clip.Line(string(pyjson.AsPython(o.raw[key])), maxQuoted), must)
+		value := clip.Line(string(pyjson.AsPython(o.raw[key])), maxQuoted)
+		*o.err = configErrorf("%s = %s: must %s", o.path(key), value, must)
 	}
 }
 

@@ -21,8 +21,8 @@ func EndTokens(name string, data []byte) ([]int32, error) {
 	return ids, inFile(name, top.failed())
 }
 
-// SuppressedTokens returns the ids in suppress_tokens of a generation_config.json. Import and load both use it. Negative
-// ones, which some files have for none, are left out.
+// SuppressedTokens returns the ids in suppress_tokens of a generation_config.json. Import and load both use it.
+// Negative ones, which some files have for none, are left out.
 func SuppressedTokens(name string, data []byte) ([]int32, error) {
 	var c struct {
 		Tokens []int32 `json:"suppress_tokens"`

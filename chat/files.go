@@ -72,9 +72,9 @@ func AdditionalFiles(folder fs.ReadDirFS) ([]string, error) {
 }
 
 // ReadTemplates reads the chat templates in a model's files. A TEMPLATE is the only one. Else those of the additional
-// folder join the templates of chat_template.jinja, or else chat_template.json, or else tokenizer_config.json; where two
-// have a name, the folder's counts, as in transformers. A model of a chat format that is published without a template
-// gets the built-in one. What cannot be read is the set's error.
+// folder join the templates of chat_template.jinja, or else chat_template.json, or else tokenizer_config.json. Of two
+// with the same name, the folder's counts, as in transformers. A model of a chat format that is published without a
+// template gets the built-in one. What cannot be read is the set's error.
 func ReadTemplates(files []File, format string) *Templates {
 	t := &Templates{}
 	find := func(name string) (File, bool) {

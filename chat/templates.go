@@ -84,8 +84,8 @@ func ByRequest(name string) bool {
 	return slices.Contains([]string{DefaultName, toolsName, ragName}, name)
 }
 
-// Get returns a template by its name; "" is the default one. It fails with ErrNoTemplate, with ErrOtherTemplates and the
-// names that exist, or because the templates cannot be read.
+// Get returns a template by its name; "" is the default one. It fails with ErrNoTemplate, with ErrOtherTemplates and
+// the names that exist, or because the templates cannot be read.
 func (t *Templates) Get(name string) (Named, error) {
 	switch {
 	case t.Err() != nil:
@@ -144,8 +144,8 @@ func (t *Templates) add(n Named) {
 	}
 }
 
-// For returns the template of a request: tool_use for tools, as in transformers, or else rag for documents, if the model
-// has it, or else the default one. Its error is one of Get.
+// For returns the template of a request: tool_use for tools, as in transformers, or else rag for documents, if the
+// model has it, or else the default one. Its error is one of Get.
 func (t *Templates) For(r Request) (Named, error) { return t.pick(r.offers()) }
 
 // ForVars is For with the variables of a template.

@@ -111,26 +111,30 @@ func TestTemplatesFor(t *testing.T) {
 		r     chat.Request
 		want  string
 	}{
-		"nothing":              {all, chat.Request{}, "D"},
-		"no tools":             {all, chat.Request{Tools: []chat.Tool{}}, "D"},
-		"tools":                {all, chat.Request{Tools: tools}, "T"},
-		"documents":            {all, chat.Request{Documents: list("x")}, "R"},
-		"no documents":         {all, chat.Request{Documents: list()}, "D"},
-		"both":                 {all, chat.Request{Tools: tools, Documents: list("x")}, "T"},
-		"variable documents":   {all, chat.Request{Extra: extra("documents", list("x"))}, "R"},
-		"variable, empty":      {all, chat.Request{Extra: extra("documents", list())}, "D"},
-		"variable null":        {all, chat.Request{Documents: list("x"), Extra: extra("documents", nil)}, "D"},
-		"variable tools":       {all, chat.Request{Extra: extra("tools", list("x"))}, "T"},
-		"variable over tools":  {all, chat.Request{Tools: tools, Extra: extra("tools", nil)}, "D"},
-		"documents, no rag":    {noRAG, chat.Request{Documents: list("x")}, "D"},
-		"TEMPLATE":             {with(all, chat.TemplateFile, "own"), chat.Request{Tools: tools}, "own"},
-		"TEMPLATE over damage": {map[string]string{chat.TemplateFile: "own", "chat_template.json": "5"}, chat.Request{}, "own"},
-		"JSON file":            {with(all, "chat_template.json", `{"chat_template": "J"}`), chat.Request{Tools: tools}, "J"},
-		"empty JSON file":      {with(all, "chat_template.json", `{}`), chat.Request{Tools: tools}, "T"},
-		"NaN elsewhere":        {with(all, "chat_template.json", `{"x": NaN, "chat_template": "NaN"}`), chat.Request{}, "NaN"},
-		"an empty one":         {with(all, "tokenizer_config.json", `{"chat_template": {"default": "D", "tool_use": ""}}`), chat.Request{Tools: tools}, "D"},
+		"nothing":             {all, chat.Request{}, "D"},
+		"no tools":            {all, chat.Request{Tools: []chat.Tool{}}, "D"},
+		"tools":               {all, chat.Request{Tools: tools}, "T"},
+		"documents":           {all, chat.Request{Documents: list("x")}, "R"},
+		"no documents":        {all, chat.Request{Documents: list()}, "D"},
+		"both":                {all, chat.Request{Tools: tools, Documents: list("x")}, "T"},
+		"variable documents":  {all, chat.Request{Extra: extra("documents", list("x"))}, "R"},
+		"variable, empty":     {all, chat.Request{Extra: extra("documents", list())}, "D"},
+		"variable null":       {all, chat.Request{Documents: list("x"), Extra: extra("documents", nil)}, "D"},
+		"variable tools":      {all, chat.Request{Extra: extra("tools", list("x"))}, "T"},
+		"variable over tools": {all, chat.Request{Tools: tools, Extra: extra("tools", nil)}, "D"},
+		"documents, no rag":   {noRAG, chat.Request{Documents: list("x")}, "D"},
+		"TEMPLATE":            {with(all, chat.TemplateFile, "own"), chat.Request{Tools: tools}, "own"},
+		"TEMPLATE over damage": {map[string]string{chat.TemplateFile: "own", "chat_template.json": "5"}, chat.Request{},
+			"own"},
+		"JSON file":       {with(all, "chat_template.json", `{"chat_template": "J"}`), chat.Request{Tools: tools}, "J"},
+		"empty JSON file": {with(all, "chat_template.json", `{}`), chat.Request{Tools: tools}, "T"},
+		"NaN elsewhere": {with(all, "chat_template.json", `{"x": NaN, "chat_template": "NaN"}`), chat.Request{},
+			"NaN"},
+		"an empty one": {with(all, "tokenizer_config.json",
+			`{"chat_template": {"default": "D", "tool_use": ""}}`), chat.Request{Tools: tools}, "D"},
 		"null in a list": {with(all, "tokenizer_config.json",
-			`{"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": null}]}`), chat.Request{Tools: tools}, "D"},
+			`{"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": null}]}`),
+			chat.Request{Tools: tools}, "D"},
 		"hidden file": {with(noRAG, "additional_chat_templates/.rag.jinja", "h"), chat.Request{Documents: list("x")}, "D"},
 		"deeper":      {with(noRAG, "additional_chat_templates/a/rag.jinja", "h"), chat.Request{Documents: list("x")}, "D"},
 	} {
@@ -142,7 +146,8 @@ func TestTemplatesFor(t *testing.T) {
 			t.Errorf("%s: chosen %q, %v, want %q", name, chosen.Text, err, c.want)
 		}
 	}
-	if n, err := chat.ReadTemplates(nil, "deepseek4").For(chat.Request{Tools: tools}); n.Text != chat.BuiltIn("deepseek4") {
+	n, err := chat.ReadTemplates(nil, "deepseek4").For(chat.Request{Tools: tools})
+	if n.Text != chat.BuiltIn("deepseek4") {
 		t.Errorf("built in: %v", err)
 	}
 }
@@ -170,16 +175,16 @@ func TestTemplatesRefused(t *testing.T) {
 		{config(`[]`), chat.ErrNoTemplate, ""},
 		{config(`{}`), chat.ErrNoTemplate, ""},
 		{config(`""`), chat.ErrNoTemplate, ""},
-		{config(`5`), chat.ErrTemplate, "tokenizer_config.json: chat template cannot be read: chat_template = 5: must be a text, a"},
+		{config(`5`), chat.ErrTemplate, "tokenizer_config.json: chat template cannot be read"},
 		{config(`true`), chat.ErrTemplate, "chat_template = true"},
 		{config(`NaN`), chat.ErrTemplate, "chat_template = NaN: must be a text"},
 		{config(`-Infinity`), chat.ErrTemplate, "chat_template = -Infinity"},
 		{config(`["x"]`), chat.ErrTemplate, `chat_template[0] = "x": must be an object with name and template`},
 		{config(`[null]`), chat.ErrTemplate, `chat_template[0] = null`},
-		{config(`[{"name": "default", "template": "x"}, {"template": "x"}]`), chat.ErrTemplate, "chat_template[1].name: must"},
+		{config(`[{"name": "default", "template": "x"}, {"template": "x"}]`), chat.ErrTemplate, "chat_template[1].name"},
 		{config(`[{"name": "default"}]`), chat.ErrTemplate, "chat_template[0].template is missing: must be a text"},
 		{config(`[{"name": 5, "template": "x"}]`), chat.ErrTemplate, "chat_template[0].name"},
-		{config(`[{"name": "default", "template": ["x"]}]`), chat.ErrTemplate, `chat_template[0].template = ["x"]: must be a`},
+		{config(`[{"name": "default", "template": ["x"]}]`), chat.ErrTemplate, `chat_template[0].template = ["x"]: must`},
 		{config(`{"default": {"x": 1}}`), chat.ErrTemplate, `chat_template["default"] = {"x": 1}: must be a text`},
 		{config(`{"a\nb": 1}`), chat.ErrTemplate, `chat_template["a b"] = 1`},
 		{config(`[{"name": "rag", "template": "x"}, {"name": "a\nb", "template": "x"}]`), chat.ErrOtherTemplates,

@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"github.com/ingotml/ingot/certify"
+	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
@@ -215,6 +216,7 @@ type showJSON struct {
 	Requires string             `json:"requires,omitempty"`
 	Defaults map[string]any     `json:"defaults,omitempty"` // generation parameters by name
 	System   string             `json:"system,omitempty"`
+	Named    []string           `json:"templates,omitempty"` // names of chat templates, unless it is only the default
 	Messages []settings.Message `json:"messages,omitempty"`
 
 	NotImported  []plan.NotImported    `json:"not_imported,omitempty"` // of the checkpoint
@@ -230,6 +232,12 @@ func show(e *store.Entry, texts *settings.Texts) showJSON {
 		Size: e.Image.Size(), Files: []string{},
 		Parser: texts.Parser, Renderer: texts.Renderer, Requires: texts.Requires, Defaults: texts.Parameters,
 		System: texts.System, Messages: texts.Messages,
+	}
+	for _, n := range texts.Templates.All() {
+		s.Named = append(s.Named, n.Name)
+	}
+	if slices.Equal(s.Named, []string{chat.DefaultName}) {
+		s.Named = nil
 	}
 	for _, l := range e.Image.Layers {
 		if l.Kind == manifest.KindTensor {
@@ -273,6 +281,7 @@ func (s showJSON) print(a *app) error {
 	line("renderer", s.Renderer)
 	line("requires", s.Requires)
 	line("defaults", strings.Join(strings.Split(strings.TrimSpace(settings.ParameterText(s.Defaults)), "\n"), ", "))
+	line("templates", excerpt(strings.Join(s.Named, ", "), 60))
 	line("system", excerpt(s.System, 60))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))

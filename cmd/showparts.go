@@ -1,9 +1,11 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/limits/clip"
@@ -17,6 +19,10 @@ var showParts = []struct {
 }{
 	{"modelfile", "a Modelfile that creates the same image again", showModelfile},
 	{"template", "the chat template", func(a *app, e *store.Entry, t *settings.Texts) error {
+		if _, err := t.Templates.Get(""); errors.Is(err, chat.ErrOtherTemplates) {
+			a.note("note: %s: %v", e.Name, err)
+			return nil
+		}
 		return a.printPart(e, "chat template", t.Template)
 	}},
 	{"system", "the system prompt", func(a *app, e *store.Entry, t *settings.Texts) error {

@@ -139,11 +139,16 @@ func (l Layer) check() error {
 	if l.Name == "" {
 		return nil
 	}
-	if !fs.ValidPath(l.Path()) || l.Path() == "." || strings.ContainsFunc(l.Name, badInPath) {
+	if !ValidPath(l.Path()) {
 		return fmt.Errorf("path %q is not a relative path without '.', '..', '\\', ':' and control characters",
 			Clip(l.Path()))
 	}
 	return nil
+}
+
+// ValidPath reports whether a layer can have a path.
+func ValidPath(path string) bool {
+	return fs.ValidPath(path) && path != "." && !strings.ContainsFunc(path, badInPath)
 }
 
 func badInPath(r rune) bool { return r == '\\' || r == ':' || unicode.IsControl(r) }

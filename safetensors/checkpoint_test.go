@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,6 +70,9 @@ func TestOpenCheckpoint(t *testing.T) {
 			"a@model.safetensors b@model.safetensors", ""},
 		{"shards", files{s1: one("b"), s2: one("a")}, "a@" + s2 + " b@" + s1, ""},
 		{"shards and an index", files{s1: one("b"), s2: one("a"), indexName: index(t, "a", s2, "b", s1)},
+			"a@" + s2 + " b@" + s1, ""},
+		{"index with Python's numbers", files{s1: one("b"), s2: one("a"), indexName: bytes.Replace(
+			index(t, "a", s2, "b", s1), []byte(`"total_size":1`), []byte(`"total_size":NaN,"x":-Infinity`), 1)},
 			"a@" + s2 + " b@" + s1, ""},
 		{"index over one file", files{"model.safetensors": one("a"), indexName: index(t, "a", "model.safetensors")},
 			"a@model.safetensors", ""},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/limits/pyjson"
 )
 
 // indexName is the file that maps tensors to shards. https://huggingface.co/docs/transformers/big_models
@@ -38,7 +39,7 @@ func readIndex(folder Folder) (map[string]string, error) {
 	if wrong := filekind.Of(text, int64(len(text))).Wrong(filekind.JSON); wrong != "" {
 		return nil, fmt.Errorf("%s: %w: %s", path, ErrIndex, wrong)
 	}
-	weights, err := parseIndex(text)
+	weights, err := parseIndex(pyjson.Plain(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

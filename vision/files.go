@@ -7,8 +7,8 @@ import (
 	"github.com/ingotml/ingot/limits/pyjson"
 )
 
-// ConfiguredBy returns p with the settings of a checkpoint's files, if it has any. read returns nil for a missing file. Import
-// and load both use it.
+// ConfiguredBy returns p with the settings of a checkpoint's files, if it has any. read returns nil for a missing file.
+// Import and load both use it.
 func (p Processor) ConfiguredBy(read func(name string) ([]byte, error)) (Processor, error) {
 	name, config, err := preprocessor(read)
 	if err != nil || config == nil {

@@ -28,8 +28,8 @@ type Texts struct {
 	Own string // the TEMPLATE line's template; "" = none
 }
 
-// Read reads the texts of a model in the store. A model runs without a template too: where its templates cannot be read,
-// those who need one get the error.
+// Read reads the texts of a model in the store. A model runs without a template too: where its templates cannot be
+// read, those who need one get the error.
 func Read(store *store.Store, entry *store.Entry) (*Texts, error) {
 	t := &Texts{}
 	for _, l := range entry.Image.Layers {

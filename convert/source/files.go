@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/tokens"
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
@@ -102,6 +103,10 @@ func readFiles(folder safetensors.Folder, entries []fs.DirEntry) ([]File, error)
 	}
 	for _, name := range names {
 		if kind, ok := kindOf(name); ok {
+			if !manifest.ValidPath(name) {
+				return nil, fmt.Errorf("%s: %w: an image can have no file of this name; rename or remove it",
+					clip.Controls(folder.Path(name)), ErrSource)
+			}
 			out = append(out, File{Kind: kind, Name: name, Source: folder.Path(name)})
 		}
 	}

@@ -24,7 +24,9 @@ func (f Files) readVision(config arch.Model) (*Vision, error) {
 	s := &Vision{Config: *m.Pictures()}
 	s.Processor = vision.New(s.Config.Patch, s.Config.Temporal, s.Config.Merge)
 	var err error
-	s.Processor, err = s.Processor.ConfiguredBy(func(name string) ([]byte, error) { return f.read(manifest.KindFile, name) })
+	s.Processor, err = s.Processor.ConfiguredBy(func(name string) ([]byte, error) {
+		return f.read(manifest.KindFile, name)
+	})
 	return s, err
 }
 

@@ -16,10 +16,11 @@ func TestTemplatesOfKeys(t *testing.T) {
 		pairs []gguf.Pair
 		want  string // name=text, in order
 	}{
-		"none":          {nil, ""},
-		"one":           {[]gguf.Pair{text("chat_template", "d")}, "default=d"},
-		"named":         {[]gguf.Pair{text("chat_template.rag", "r"), text("chat_template", "d")}, "default=d rag=r"},
-		"no default":    {[]gguf.Pair{text("chat_template.rag", "r"), text("chat_template.tool_use", "t")}, "rag=r tool_use=t"},
+		"none":  {nil, ""},
+		"one":   {[]gguf.Pair{text("chat_template", "d")}, "default=d"},
+		"named": {[]gguf.Pair{text("chat_template.rag", "r"), text("chat_template", "d")}, "default=d rag=r"},
+		"no default": {[]gguf.Pair{text("chat_template.rag", "r"), text("chat_template.tool_use", "t")},
+			"rag=r tool_use=t"},
 		"two defaults":  {[]gguf.Pair{text("chat_template.default", "x"), text("chat_template", "d")}, "default=d"},
 		"named default": {[]gguf.Pair{text("chat_template.default", "x"), text("chat_template.rag", "r")}, "default=x rag=r"},
 		"with the list": {[]gguf.Pair{text("chat_template", "d"), text("chat_template.tool_use", "t"),
@@ -59,7 +60,8 @@ func TestKeysOfTemplates(t *testing.T) {
 			n("default"), n("tool_use"), n("rag")},
 		"chat_template.tool_use={tool_use} chat_template={default} chat_templates=tool_use": {n("tool_use"), n("default")},
 		"chat_template.a_b={a b} chat_template.__={é✓} chat_templates=a_b,__":               {n("a b"), n("é✓")},
-		"chat_template.a_b={a_b} chat_templates=a_b":                                        {n("a b"), n("a_b"), n("a-b"), n("tool use")},
+		"chat_template.a_b={a_b} chat_templates=a_b": {
+			n("a b"), n("a_b"), n("a-b"), n("tool use")},
 	} {
 		s := vocab.Source{Tokenizer: []byte(smallTokenizer), Templates: list}
 		pairs, err := vocab.Metadata(s)
