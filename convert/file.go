@@ -73,7 +73,9 @@ func notAnAdapter(path string) error {
 
 // model returns the FROM line that names the model. Further ones may name projectors, which are left out, with a note
 // each, as they are of a folder and of a pulled model.
-func (o opener) model(ctx context.Context, lines []modelfile.Command) (from modelfile.Command, notes []string, err error) {
+func (o opener) model(
+	ctx context.Context, lines []modelfile.Command,
+) (from modelfile.Command, notes []string, err error) {
 	var models []modelfile.Command
 	for _, c := range lines {
 		is := false
