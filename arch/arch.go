@@ -128,6 +128,7 @@ func (a Arch) checkShared(config []byte) error {
 			o.fail("per_layer_config", fmt.Sprintf("be empty: layers that differ (%s) are not supported for this type",
 				clip.Line(strings.Join(sortedKeys(layers.raw), ", "), maxQuoted)))
 		}
+		o.checkFixed(a.ModelType)
 	}
 	return top.failed()
 }

@@ -36,3 +36,13 @@ func (a Arch) rename(config map[string]json.RawMessage) (changed bool) {
 	}
 	return changed
 }
+
+// replaced reports whether a configuration has a key under another name, too, which wins.
+func (a Arch) replaced(key string, config map[string]json.RawMessage) bool {
+	for i := 0; i+1 < len(a.Names); i += 2 {
+		if _, ok := config[a.Names[i+1]]; ok && a.Names[i] == key {
+			return true
+		}
+	}
+	return false
+}
