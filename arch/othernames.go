@@ -1,6 +1,10 @@
 package arch
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/ingotml/ingot/limits/pyjson"
+)
 
 // ownNames gives keys that have other names in a configuration the names that the type reads. If it has both, the other
 // name wins, as in transformers. The keys stay under their other names, too.
@@ -9,7 +13,7 @@ func (a Arch) ownNames(config []byte) []byte {
 		return config
 	}
 	var top, text map[string]json.RawMessage
-	if json.Unmarshal(PlainJSON(config), &top) != nil {
+	if json.Unmarshal(pyjson.Plain(config), &top) != nil {
 		return config // the parser has the better error
 	}
 	changed := a.rename(top)
