@@ -104,10 +104,7 @@ func register(a Arch) {
 		if err := a.checkShared(config); err != nil {
 			return nil, err
 		}
-		if err := a.checkDefaults(config); err != nil {
-			return nil, err
-		}
-		return parse(a.ownNames(config))
+		return parse(a.normalized(config))
 	}
 	known = append(known, a)
 	slices.SortFunc(known, func(a, b Arch) int { return strings.Compare(a.ModelType, b.ModelType) })
@@ -128,27 +125,7 @@ func (a Arch) checkShared(config []byte) error {
 			o.fail("per_layer_config", fmt.Sprintf("be empty: layers that differ (%s) are not supported for this type",
 				clip.Line(strings.Join(sortedKeys(layers.raw), ", "), maxQuoted)))
 		}
-		o.checkFixed(a.ModelType)
-	}
-	return top.failed()
-}
-
-// checkDefaults refuses a multimodal configuration without the keys whose defaults differ from those of the text model
-// that it is read as, and that no shape would reveal.
-func (a Arch) checkDefaults(config []byte) error {
-	top, o, err := openText(config)
-	if err != nil || !slices.Contains(a.Towers, top.str("model_type", "")) {
-		return err
-	}
-	rope, ok := o.object("rope_scaling")
-	if !ok {
-		rope, _ = o.object("rope_parameters")
-	}
-	if !o.has("rope_theta") && !rope.has("rope_theta") {
-		o.missing("rope_theta")
-	}
-	if !o.has("rms_norm_eps") && !o.has("norm_eps") {
-		o.missing("rms_norm_eps")
+		o.checkFixed(a.ModelType, top.str("model_type", ""))
 	}
 	return top.failed()
 }

@@ -10,7 +10,7 @@ import (
 // fixedKey is a key of published configurations whose value the reference takes for granted: its code does not read it,
 // and computes what these values say. Other values are refused.
 type fixedKey struct {
-	types  []string
+	types  []string // model types, or other names of them
 	key    string
 	values []string // as JSON
 }
@@ -22,6 +22,7 @@ var fixed = []fixedKey{
 	{[]string{"minimax_m2"}, "qk_norm_type", []string{`"per_layer"`}},
 	{[]string{"minimax_m2"}, "shared_intermediate_size", []string{"0"}},
 	{[]string{"qwen3_moe"}, "shared_expert_intermediate_size", []string{"0"}},
+	{[]string{"qwen3_vl_moe", "qwen3_vl_moe_text"}, "norm_topk_prob", []string{"true"}},
 	{[]string{"qwen3_5", "qwen3_5_moe"}, "output_gate_type", []string{`"silu"`, `"swish"`}},
 	{[]string{"laguna"}, "decoder_sparse_step", []string{"1"}},
 	{[]string{"starcoder2"}, "mlp_type", []string{`"default"`}},
@@ -38,10 +39,10 @@ func isFixed(key, modelType string) bool {
 	return slices.ContainsFunc(fixed, func(f fixedKey) bool { return f.key == key && slices.Contains(f.types, modelType) })
 }
 
-// checkFixed refuses other values of the type's fixed keys.
-func (o object) checkFixed(modelType string) {
+// checkFixed refuses other values of the fixed keys of a type, and of the name that the configuration has for it.
+func (o object) checkFixed(modelType, name string) {
 	for _, f := range fixed {
-		if !slices.Contains(f.types, modelType) || !o.has(f.key) {
+		if !slices.Contains(f.types, modelType) && !slices.Contains(f.types, name) || !o.has(f.key) {
 			continue
 		}
 		var value bytes.Buffer

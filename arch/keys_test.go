@@ -19,6 +19,8 @@ type referenceKeys struct {
 		Keys  map[string]json.RawMessage
 		Names map[string]string // other names of keys
 	}
+	// Configs are small configurations of the types that have no table.
+	Configs map[string]json.RawMessage
 	// Tables are by configuration of testdata/tables, and by a key that is left out: what the reference makes of it, as
 	// changes of what it makes of the whole one, which is under "". A value of "-" removes a key.
 	Tables map[string]map[string]map[string]json.RawMessage
@@ -58,7 +60,11 @@ func TestDefaultsOfReference(t *testing.T) {
 		"num_key_value_heads": "the class's own number would not divide the heads of a small model",
 		"rotary_dim":          "the class's own number is larger than a head of a small model",
 	}
-	for _, c := range checkpoints(t) {
+	all := checkpoints(t)
+	for name, config := range golden.Configs {
+		all = append(all, checkpoint{Name: name, Config: config})
+	}
+	for _, c := range all {
 		table, ok := golden.Tables[c.Name]
 		if !ok {
 			continue

@@ -193,31 +193,50 @@ def without(config):
                     yield f"{key}.{inner}", {**config, key: rest}
 
 
-def tables():
-    out = {}
+SMALL = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "num_key_value_heads": 4}
+
+
+def configs():
+    """Returns configurations by name: those of the tables, and a small one of each type that has no table."""
+    out, small = {}, {}
     for file in sorted(REPO.glob("arch/testdata/tables/*.json")):
-        config = json.loads(file.read_text())["config"]
+        out[file.stem] = json.loads(file.read_text())["config"]
+    for name in types():
+        if not any(c.get("model_type") == name for c in out.values()):
+            nested = "text_config" in CONFIG_MAPPING[name].sub_configs_defaults
+            whole = made({"model_type": name, **({"text_config": SMALL} if nested else SMALL)}) or {}
+            small[name] = {k: v for k, v in whole.items() if k not in IDLE or k in ("text_config", "model_type")}
+            if nested and whole:
+                small[name]["text_config"] = {k: v for k, v in whole["text_config"].items() if k not in IDLE or k == "model_type"}
+    return out | small, {k: v for k, v in small.items() if v}
+
+
+def tables(all):
+    out = {}
+    for name, config in all.items():
         if config.get("model_type") not in CONFIG_MAPPING or "auto_map" in config or (whole := made(config)) is None:
             continue
-        out[file.stem] = {"": changes(config, whole)}
+        out[name] = {"": changes(config, whole)}
         read = set(keys(CONFIG_MAPPING[config["model_type"]])["keys"]) | {"bos_token_id", "eos_token_id"}
         for key, rest in without(config):
             path = key.split(".")
             if ("rope_" in key or path[-1] in read) and (other := made(rest)) is not None:
-                out[file.stem][key] = changes(whole, other)
+                out[name][key] = changes(whole, other)
                 if not re.search("rope_.*[.]", key):
                     value = (other["text_config"] if len(path) > 1 else other).get(path[-1], "-")
-                    out[file.stem][key].setdefault(key, value)
+                    out[name][key].setdefault(key, value)
     return out
 
 
 def main():
     lines = [json.dumps(n) + ": " + json.dumps(keys(CONFIG_MAPPING[n])) for n in types()]
+    all, small = configs()
     rows = []
-    for name, table in tables().items():
+    for name, table in tables(all).items():
         own = ",\n  ".join(json.dumps(k) + ": " + json.dumps(v, sort_keys=True) for k, v in table.items())
         rows.append(json.dumps(name) + ": {\n  " + own + "}")
-    OUT.write_text('{"types": {\n' + ",\n".join(lines) + '},\n"tables": {\n' + ",\n".join(rows) + "}}\n")
+    OUT.write_text('{"types": {\n' + ",\n".join(lines) + '},\n"configs": ' + json.dumps(small, sort_keys=True) + ',\n"tables": {\n' + ",\n".join(rows) + "}}\n")
     print(f"{len(lines)} types, {len(rows)} configurations")
 
 
