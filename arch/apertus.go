@@ -23,7 +23,8 @@ func ParseApertus(config []byte) (*Apertus, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !o.has("rope_parameters") && !o.has("rope_scaling") && !o.has("rope_theta") {
+	if !o.has("rope_parameters") && !o.has("rope_scaling") {
+		// Its theta wins over rope_theta, as in transformers.
 		o.raw["rope_parameters"] = json.RawMessage(`{"rope_type": "llama3", "rope_theta": 12e6, "factor": 8,
 			"original_max_position_embeddings": 8192, "low_freq_factor": 1, "high_freq_factor": 4}`)
 	}

@@ -51,6 +51,10 @@ type Arch struct {
 	Towers []string
 	// DraftOnly types propose tokens for other models and cannot run by themselves.
 	DraftOnly bool
+	// PerLayer types read per_layer_config, which gives single layers other sizes.
+	PerLayer bool
+	// Names are other names of keys that transformers reads, in pairs: the key that is read here, and its other name.
+	Names []string
 	// GGUF are the ways in which llama.cpp writes models of this type; nil = it does not.
 	GGUF []GGUF
 	Docs Docs
@@ -97,21 +101,18 @@ var known []Arch
 func register(a Arch) {
 	parse := a.Parse
 	a.Parse = func(config []byte) (Model, error) {
-		if err := checkCausal(config); err != nil {
+		if err := a.checkShared(config); err != nil {
 			return nil, err
 		}
-		if err := a.checkDefaults(config); err != nil {
-			return nil, err
-		}
-		return parse(config)
+		return parse(a.normalized(config))
 	}
 	known = append(known, a)
 	slices.SortFunc(known, func(a, b Arch) int { return strings.Compare(a.ModelType, b.ModelType) })
 }
 
-// checkCausal refuses a decoder that attends in both directions. Its tensors are those of a decoder with a causal mask,
-// so that nothing else tells them apart.
-func checkCausal(config []byte) error {
+// checkShared refuses what the library's own code reads of the configurations of all types. A decoder that attends in
+// both directions has the tensors of a decoder with a causal mask, so that nothing else tells them apart.
+func (a Arch) checkShared(config []byte) error {
 	top, text, err := openText(config)
 	if err != nil {
 		return err
@@ -120,26 +121,11 @@ func checkCausal(config []byte) error {
 		if !o.boolean("is_causal", true) {
 			o.fail("is_causal", "be true: this model attends in both directions, and encoders are not supported")
 		}
-	}
-	return top.failed()
-}
-
-// checkDefaults refuses a multimodal configuration without the keys whose defaults differ from those of the text model
-// that it is read as, and that no shape would reveal.
-func (a Arch) checkDefaults(config []byte) error {
-	top, o, err := openText(config)
-	if err != nil || !slices.Contains(a.Towers, top.str("model_type", "")) {
-		return err
-	}
-	rope, ok := o.object("rope_scaling")
-	if !ok {
-		rope, _ = o.object("rope_parameters")
-	}
-	if !o.has("rope_theta") && !rope.has("rope_theta") {
-		o.missing("rope_theta")
-	}
-	if !o.has("rms_norm_eps") && !o.has("norm_eps") {
-		o.missing("rms_norm_eps")
+		if layers, ok := o.object("per_layer_config"); ok && !a.PerLayer {
+			o.fail("per_layer_config", fmt.Sprintf("be empty: layers that differ (%s) are not supported for this type",
+				clip.Line(strings.Join(sortedKeys(layers.raw), ", "), maxQuoted)))
+		}
+		o.checkFixed(a.ModelType, top.str("model_type", ""))
 	}
 	return top.failed()
 }

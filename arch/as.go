@@ -154,38 +154,9 @@ func setKeys(object []byte, values map[string][]byte) []byte {
 	return slices.Concat(object[:begin], lacking, out)
 }
 
-// idle are keys of config.json without influence on a forward pass. Keys with "dropout", "pdrop" or "jitter" in their
-// names, or an underscore before them, are idle as well.
-var idle = []string{
-	"architectures", "attn_implementation", "auto_map", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
-	"chunk_size_feed_forward", "compression_config", "cross_attention_hidden_size", "decoder_start_token_id",
-	"diversity_penalty", "do_sample", "dtype", "early_stopping", "embedding_initializer_range",
-	"encoder_no_repeat_ngram_size", "eos_token_id",
-	"eod_token_id", "eos_token", "bos_token", "exponential_decay_length_penalty", "finetuning_task",
-	"forced_bos_token_id", "forced_eos_token_id", "id2label", "initializer_range", "input_jitter_noise", "is_decoder",
-	"is_encoder_decoder",
-	"label2id", "length_penalty", "max_length", "min_length", "model_type", "no_repeat_ngram_size", "num_beam_groups",
-	"num_beams", "num_return_sequences", "output_attentions", "output_hidden_states", "output_router_logits",
-	"output_scores", "pad_token", "pad_token_id", "prefix", "pretraining_tp", "problem_type", "quantization",
-	"quantization_config", "remove_invalid_values", "repetition_penalty", "return_dict", "return_dict_in_generate",
-	"router_aux_loss_coef", "sep_token_id", "suppress_tokens", "task_specific_params", "temperature", "text_config",
-	"tokenizer_class", "top_k", "top_p", "torch_dtype", "torchscript", "transformers_version", "typical_p",
-	"unk_token_id", "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_cache", "z_loss_coefficient",
-	// Of models with selective scans: how a scan is computed, and what its weights start with.
-	"chunk_size", "mamba_chunk_size", "mamba_dt_init_floor", "mamba_dt_max", "mamba_dt_min", "mamba_ssm_cache_dtype",
-	"moe_shared_expert_overlap", "num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32",
-	"time_step_floor", "time_step_init_scheme", "time_step_max", "time_step_min", "time_step_rank", "time_step_scale",
-	"use_associative_scan", "use_mamba_kernels", "use_mambapy", "use_mem_eff_path",
-}
-
-func isIdle(key string) bool {
-	return strings.HasPrefix(key, "_") || strings.Contains(key, "dropout") || strings.Contains(key, "pdrop") ||
-		strings.Contains(key, "jitter") || slices.Contains(idle, key)
-}
-
 // unread returns the keys of a config.json, and of its text_config, that have no influence on the model m made of it:
 // without the key, and with a value that no key can have, the model is the same. Keys that are idle, null or false are
-// left out.
+// left out, as are empty lists and the number 0.
 func unread(config []byte, a Arch, m Model) []string {
 	var out []string
 	var all, text map[string]json.RawMessage
@@ -193,7 +164,7 @@ func unread(config []byte, a Arch, m Model) []string {
 	_ = json.Unmarshal(all["text_config"], &text)
 	try := func(in map[string]json.RawMessage, key, path string) {
 		was := in[key]
-		if isIdle(key) || slices.Contains([]string{"null", "false"}, string(bytes.TrimSpace(was))) {
+		if isIdle(key, a.ModelType) || isFixed(key, a.ModelType) || isNothing(was) || a.replaced(key, in) {
 			return
 		}
 		same := func() bool {
@@ -222,4 +193,19 @@ func unread(config []byte, a Arch, m Model) []string {
 		try(text, key, "text_config."+key)
 	}
 	return out
+}
+
+// isNothing reports whether a value says that there is none of what its key names.
+func isNothing(value json.RawMessage) bool {
+	return slices.Contains([]string{"null", "false", "0", "0.0", "[]", "{}", `""`}, string(bytes.TrimSpace(value)))
+}
+
+// Unread returns the keys of a config.json that could change the computation and that its type does not read. They are
+// neither known to have no influence, nor null, false or empty.
+func Unread(config []byte) []string {
+	m, err := Detect(config)
+	if err != nil {
+		return nil
+	}
+	return unread(config, byName(m.Facts().ModelType), m)
 }

@@ -112,6 +112,9 @@ func (c *checker) source(canonical string) string {
 func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
 	for _, name := range append([]string{s.Name}, s.Aliases...) {
 		if h, ok := c.have[c.source(name)]; ok {
+			if form := c.turned(s, h); form != nil {
+				return whole, form
+			}
 			return h, nil
 		}
 	}
@@ -122,6 +125,20 @@ func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
 		}
 	}
 	return whole, form
+}
+
+// turned returns the form of a tensor that the checkpoint has transposed under its own name, which its shape tells.
+func (c *checker) turned(s Spec, h TensorInfo) *Form {
+	if slices.Equal(h.Shape, s.Shape) {
+		return nil
+	}
+	i := slices.IndexFunc(s.Forms, func(f Form) bool {
+		return f.Layout == turned && f.Names[0] == s.Name && slices.Equal(f.Shapes[0], h.Shape)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &s.Forms[i]
 }
 
 // findLayouts sets each group's layout to that of its first tensor in the checkpoint.

@@ -10,6 +10,7 @@ func init() {
 	register(Arch{
 		ModelType:     "deepseek_v32",
 		Architectures: []string{"DeepseekV32ForCausalLM"},
+		Names:         []string{"n_routed_experts", "num_experts"},
 		Parse:         func(config []byte) (Model, error) { return ParseDeepseekV32(config) },
 		GGUF:          []GGUF{ggufDeepseek32},
 		Docs: Docs{

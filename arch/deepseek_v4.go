@@ -48,6 +48,7 @@ func init() {
 		ModelType:     "deepseek_v4",
 		Aliases:       []string{deepseekRef},
 		Architectures: []string{"DeepseekV4ForCausalLM"},
+		Names:         []string{"moe_intermediate_size", "intermediate_size"},
 		Parse:         func(config []byte) (Model, error) { return ParseDeepseekV4(config) },
 		Docs: Docs{
 			Variants: "compressed and sliding layers, hyper-connections, experts chosen by scores or by token; published names",

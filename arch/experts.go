@@ -133,7 +133,7 @@ func (t *Table) experts(base, switched string, e Experts, hidden int) {
 }
 
 // transposesExperts states that checkpoints have the fused experts of the table with matrices [in, out], under names in
-// which from is replaced by to.
+// which from is replaced by to. If the names are the table's own the shapes tell the layout, as in transformers.
 func (t *Table) transposesExperts(from, to string) {
 	for i := range t.Specs {
 		s := &t.Specs[i]
@@ -142,7 +142,9 @@ func (t *Table) transposesExperts(from, to string) {
 		}
 		shape := slices.Clone(s.Shape)
 		shape[1], shape[2] = shape[2], shape[1]
-		s.Aliases = nil // which would have another shape
+		if from != to {
+			s.Aliases = nil // which would have another shape
+		}
 		s.Forms = append(s.Forms, Form{
 			Layout: turned, Make: Copy, Count: 1, Names: []string{strings.Replace(s.Name, from, to, 1)},
 			Shapes: [][]int64{shape}, Transposed: true,

@@ -48,6 +48,7 @@ func init() {
 			"Gemma4ForConditionalGeneration", "Gemma4ForCausalLM",
 			"Gemma4UnifiedForConditionalGeneration", "Gemma4UnifiedForCausalLM",
 		},
+		PerLayer: true,
 		Parse:    func(config []byte) (Model, error) { return ParseGemma4(config) },
 		GGUF:     []GGUF{ggufGemma4},
 		Chat:     &Chat{Marks: []string{"gemma4"}, Parser: "gemma4", Renderer: "gemma4", Thinks: true},
@@ -115,10 +116,10 @@ func parseGemma4(top, o object, class string, assistant bool) *Gemma4 {
 	}
 	m.parseLayers(o, assistant)
 	m.Rope = parseLayerRope(o, fullAttention, object{}, m.Context, ropeOptions{
-		types: gemma4Ropes, theta: 1e6, headDim: m.full().HeadDim, kind: RopeProportional, partial: 0.25,
+		types: gemma4Ropes, theta: 1e6, headDim: m.full().HeadDim, kind: RopeProportional, partial: 0.25, inherit: true,
 	})
 	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context,
-		ropeOptions{types: gemma4Ropes, theta: 1e4, headDim: m.HeadDim})
+		ropeOptions{types: gemma4Ropes, theta: 1e4, headDim: m.HeadDim, inherit: true})
 	return m
 }
 

@@ -16,6 +16,7 @@ func init() {
 		ModelType:     "gemma4_assistant",
 		Aliases:       []string{"gemma4_unified_assistant"},
 		Architectures: []string{"Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM"},
+		PerLayer:      true,
 		Parse:         func(config []byte) (Model, error) { return ParseGemma4Assistant(config) },
 		TextOnly:      true,
 		DraftOnly:     true,

@@ -24,6 +24,12 @@ var ggufApertus = GGUF{
 		if err := ggufBiases(c, f); err != nil {
 			return err
 		}
-		return ggufFactorsRope(c, f)
+		if err := ggufFactorsRope(c, f); err != nil {
+			return err
+		}
+		if c["rope_scaling"] == nil {
+			c["rope_scaling"] = map[string]any{"rope_type": "default"} // without one the type has a rope of its own
+		}
+		return nil
 	},
 }

@@ -11,6 +11,7 @@ func init() {
 	register(Arch{
 		ModelType:     "glm_moe_dsa",
 		Architectures: []string{"GlmMoeDsaForCausalLM"},
+		Names:         []string{"n_routed_experts", "num_experts"},
 		Parse:         func(config []byte) (Model, error) { return ParseGlmMoeDsa(config) },
 		GGUF:          []GGUF{ggufGlmDsa},
 		Docs: Docs{

@@ -15,8 +15,14 @@ func init() {
 	register(Arch{
 		ModelType:     "gpt2",
 		Architectures: []string{"GPT2LMHeadModel"},
-		Parse:         func(config []byte) (Model, error) { return ParseGPT2(config) },
-		GGUF:          []GGUF{ggufGPT2},
+		Names: []string{
+			"n_embd", "hidden_size",
+			"n_positions", "max_position_embeddings",
+			"n_head", "num_attention_heads",
+			"n_layer", "num_hidden_layers",
+		},
+		Parse: func(config []byte) (Model, error) { return ParseGPT2(config) },
+		GGUF:  []GGUF{ggufGPT2},
 		Docs: Docs{
 			Variants: "learned positions, transposed and fused projections, scores scaled by layer or not at all",
 		},

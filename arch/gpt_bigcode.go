@@ -12,8 +12,14 @@ func init() {
 	register(Arch{
 		ModelType:     "gpt_bigcode",
 		Architectures: []string{"GPTBigCodeForCausalLM"},
-		Parse:         func(config []byte) (Model, error) { return ParseGPTBigCode(config) },
-		Docs:          Docs{Variants: "StarCoder: learned positions, one key and value head or all, fused projections"},
+		Names: []string{
+			"n_embd", "hidden_size",
+			"n_positions", "max_position_embeddings",
+			"n_head", "num_attention_heads",
+			"n_layer", "num_hidden_layers",
+		},
+		Parse: func(config []byte) (Model, error) { return ParseGPTBigCode(config) },
+		Docs:  Docs{Variants: "StarCoder: learned positions, one key and value head or all, fused projections"},
 	})
 }
 

@@ -9,8 +9,14 @@ func init() {
 	register(Arch{
 		ModelType:     "gptj",
 		Architectures: []string{"GPTJForCausalLM"},
-		Parse:         func(config []byte) (Model, error) { return ParseGPTJ(config) },
-		Docs:          Docs{Variants: "parallel blocks, partial rope of neighbouring channels, head with a bias"},
+		Names: []string{
+			"n_embd", "hidden_size",
+			"n_positions", "max_position_embeddings",
+			"n_head", "num_attention_heads",
+			"n_layer", "num_hidden_layers",
+		},
+		Parse: func(config []byte) (Model, error) { return ParseGPTJ(config) },
+		Docs:  Docs{Variants: "parallel blocks, partial rope of neighbouring channels, head with a bias"},
 	})
 }
 

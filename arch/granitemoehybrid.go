@@ -16,6 +16,7 @@ func init() {
 	register(Arch{
 		ModelType:     "granitemoehybrid",
 		Architectures: []string{"GraniteMoeHybridForCausalLM"},
+		Names:         []string{"layer_types", "layers_block_type"},
 		Parse:         func(config []byte) (Model, error) { return ParseGraniteMoeHybrid(config) },
 		GGUF:          []GGUF{ggufGraniteHybrid, ggufGraniteHybridDense},
 		Docs: Docs{

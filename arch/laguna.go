@@ -40,7 +40,7 @@ func ParseLaguna(config []byte) (*Laguna, error) {
 		class: "LagunaForCausalLM", kv: 8, dim: 128, ctx: 131072, eps: 1e-6,
 	}), Activation: o.activation("hidden_act", silu...)}}
 	m.Intermediate = o.integer("intermediate_size", 8192, 1, maxWidth)
-	full := ropeOptions{headDim: m.HeadDim, ownPartial: 1}
+	full := ropeOptions{headDim: m.HeadDim, ownPartial: 1, inherit: true}
 	sliding := full
 	if !o.has("rope_parameters") {
 		full.theta, full.ownPartial = 5e5, 0.5

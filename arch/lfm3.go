@@ -48,11 +48,15 @@ func ParseLfm3(config []byte) (*Lfm3, error) {
 	}
 	m.NormName = "embedding_norm"
 	m.parseLayers(o)
-	m.Rope = parseLayerRope(o, fullAttention, object{}, m.Context, ropeOptions{
-		types: gemma4Ropes, theta: 1e6, headDim: m.HeadDim, kind: RopeProportional, partial: 0.5,
-	})
-	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context,
-		ropeOptions{types: gemma4Ropes, theta: 1e4, headDim: m.HeadDim})
+	full := ropeOptions{
+		types: gemma4Ropes, theta: 1e6, headDim: m.HeadDim, kind: RopeProportional, partial: 0.5, inherit: true,
+	}
+	sliding := ropeOptions{types: gemma4Ropes, theta: 1e4, headDim: m.HeadDim, inherit: true}
+	if o.has("rope_parameters") {
+		sliding.theta = full.theta // the default of all parameters that are given
+	}
+	m.Rope = parseLayerRope(o, fullAttention, object{}, m.Context, full)
+	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context, sliding)
 	return parsed(&m, o)
 }
 

@@ -3,16 +3,22 @@ package arch
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
+
+// maxKeys bounds a list of keys in a message, in characters.
+const maxKeys = 400
 
 // Nearest describes a checkpoint of an unknown model type by the known type whose table its tensors fit best: one line
 // with the type, what differs, and how to import it. It returns "" if none is near: if more than a quarter of the
 // tensors differ. Of several types with the same tensors it is the one that reads most of the configuration, and of
 // these the plainest.
 //
-// Equal tensors do not make equal models, which may scale, rotate or normalize differently.
+// Equal tensors do not make equal models, which may scale, rotate or normalize differently. So the type is suggested
+// only if it reads every key that could change the computation; else the line names the others.
 func Nearest(config []byte, have []TensorInfo) string {
 	type candidate struct {
 		Arch
@@ -38,13 +44,18 @@ func Nearest(config []byte, have []TensorInfo) string {
 	if len(best) == 0 || len(have) == 0 {
 		return ""
 	}
-	nearest, fewest := best[0], math.MaxInt
-	for _, c := range best {
-		if n := len(unread(c.config, c.Arch, c.model)); n < fewest {
-			nearest, fewest = c, n
+	nearest, decisive := best[0], unread(best[0].config, best[0].Arch, best[0].model)
+	for _, c := range best[1:] {
+		if keys := unread(c.config, c.Arch, c.model); len(keys) < len(decisive) {
+			nearest, decisive = c, keys
 		}
 	}
 	name := nearest.ModelType
+	if nearest.err == nil && len(decisive) > 0 {
+		return fmt.Sprintf("its tensors have the names and shapes of %s, but %s does not read these keys of config.json, "+
+			"so that it would compute something else if they count: %s", name, name,
+			clip.Line(strings.Join(decisive, ", "), maxKeys))
+	}
 	if nearest.err == nil {
 		return fmt.Sprintf("its tensors have the names and shapes of %s; import it with `--as %s`, and compare its logits "+
 			"with its own code's: `ingot verify --reference`", name, name)

@@ -38,6 +38,13 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.config, got, c.want)
 		}
 	}
+	// A key that could count decides, one that cannot does not.
+	for key, decides := range map[string]bool{"mixer_rms_eps": true, "layer_norm_eps": true, "mixer_dropout": false} {
+		got := Nearest(setKey(t, config("llama"), []string{key}, "0.25"), tensors("llama"))
+		if decides != strings.HasSuffix(got, "if they count: "+key) || decides == strings.Contains(got, "--as") {
+			t.Errorf("%s: %q", key, got)
+		}
+	}
 	if got := Nearest([]byte("{"), tensors("qwen3")); got != "" {
 		t.Errorf("broken JSON: %q", got)
 	}

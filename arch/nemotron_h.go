@@ -31,8 +31,14 @@ func init() {
 	register(Arch{
 		ModelType:     "nemotron_h",
 		Architectures: []string{"NemotronHForCausalLM"},
-		Parse:         func(config []byte) (Model, error) { return ParseNemotronH(config) },
-		GGUF:          []GGUF{ggufNemotronH, ggufNemotronHMoe},
+		Names: []string{
+			"n_groups", "mamba_n_groups",
+			"conv_kernel", "mamba_d_conv",
+			"time_step_min", "mamba_dt_min",
+			"use_conv_bias", "mamba_conv_bias",
+		},
+		Parse: func(config []byte) (Model, error) { return ParseNemotronH(config) },
+		GGUF:  []GGUF{ggufNemotronH, ggufNemotronHMoe},
 		Docs: Docs{
 			Variants: "layers of Mamba 2, attention, MLPs and experts, in any order; latent experts, groups, biases",
 			Rules:    "generic, also for experts",

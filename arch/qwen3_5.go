@@ -135,12 +135,13 @@ func parseQwen35(top, o object, d commonDefaults) Qwen35 {
 	m.Vision = parseQwenVision(top, m.Hidden)
 	for _, t := range []struct {
 		key string
+		def int
 		to  *int
 	}{
-		{"image_token_id", &m.ImageToken}, {"video_token_id", &m.VideoToken},
-		{"vision_start_token_id", &m.VisionStart}, {"vision_end_token_id", &m.VisionEnd},
+		{"image_token_id", 248056, &m.ImageToken}, {"video_token_id", 248057, &m.VideoToken},
+		{"vision_start_token_id", 248053, &m.VisionStart}, {"vision_end_token_id", 248054, &m.VisionEnd},
 	} {
-		*t.to = top.integer(t.key, 0, 0, maxVocab)
+		*t.to = top.integer(t.key, t.def, 0, maxVocab)
 	}
 	return m
 }

@@ -93,6 +93,7 @@ func (m *Qwen3Moe) Table() Table {
 		}
 		t.mixture(layer+"mlp", Mixture{Experts: m.Experts}, m.Hidden)
 	})
+	t.transposesExperts("", "") // Qwen3-VL is published so
 	t.dropTowers("qwen3_moe")
 	return t
 }

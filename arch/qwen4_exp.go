@@ -63,7 +63,7 @@ func ParseQwen4Exp(config []byte) (*Qwen4Exp, error) {
 		}
 		o.set("layer_types", kinds)
 	}
-	o.wholeHeads()
+	o.def("partial_rotary_factor", 1)
 	m := &Qwen4Exp{Qwen35: parseQwen35(top, o, commonDefaults{
 		class: "Qwen4ExpForConditionalGeneration", vocab: 248320, hidden: 2048, layers: 40, heads: 16, kv: 2, dim: 256,
 		ctx: 32768, eps: 1e-6,
@@ -83,16 +83,14 @@ func ParseQwen4Exp(config []byte) (*Qwen4Exp, error) {
 	return parsed(m, o)
 }
 
-// wholeHeads sets the part of heads that rotates where there are rope parameters without it. The reference has a
-// default of 1 then, and its other default only for configurations without rope parameters.
-func (o object) wholeHeads() {
-	const key = "partial_rotary_factor"
+// def sets a key of the rope that neither the configuration nor its rope parameters have.
+func (o object) def(key string, value any) {
 	in, ok := o.object("rope_scaling")
 	if !ok {
 		in, ok = o.object("rope_parameters")
 	}
-	if ok && !in.has(key) && !o.has(key) {
-		o.set(key, 1)
+	if !o.has(key) && !(ok && in.has(key)) {
+		o.set(key, value)
 	}
 }
 

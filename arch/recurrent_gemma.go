@@ -17,6 +17,7 @@ func init() {
 	register(Arch{
 		ModelType:     "recurrent_gemma",
 		Architectures: []string{"RecurrentGemmaForCausalLM"},
+		Names:         []string{"attention_window_size", "sliding_window"},
 		Parse:         func(config []byte) (Model, error) { return ParseRecurrentGemma(config) },
 		Docs: Docs{
 			Variants: "RG-LRU layers with some of attention with a sliding window; widths of the recurrence, untied embeddings",

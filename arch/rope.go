@@ -59,6 +59,8 @@ type ropeOptions struct {
 	kind    RopeType   // type if there are no rope parameters at all; "" = default
 	// ownPartial is the default part of heads that the ropes of layer types rotate; 0 = they rotate whole heads.
 	ownPartial float64
+	// inherit: parameters that the rope of a layer type lacks are those beside rope_parameters.
+	inherit bool
 	// zeroPartial treats a partial_rotary_factor of 0 as absent.
 	zeroPartial bool
 }

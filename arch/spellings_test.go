@@ -118,7 +118,7 @@ func TestQwen4ExpPartialRope(t *testing.T) {
 		{"rope_parameters", plain + `}`, 1},
 		{"rope_parameters", plain + `,"partial_rotary_factor":0.5}`, 0.5},
 		{"rope_scaling", plain + `}`, 1},
-		{"-", "", 0.25},
+		{"-", "", 1},
 	} {
 		config := json.RawMessage(edited(t, "qwen4_exp", "model_type", `"qwen4_exp_text"`))
 		var all map[string]json.RawMessage

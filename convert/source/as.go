@@ -16,7 +16,9 @@ func (src *Source) detect() (err error) {
 	i := slices.IndexFunc(src.Files, func(f File) bool { return f.Name == ConfigName })
 	f := &src.Files[i]
 	if src.options.As == "" {
-		src.Model, err = arch.Detect(f.Data)
+		if src.Model, err = arch.Detect(f.Data); err == nil {
+			src.unread = arch.Unread(f.Data)
+		}
 		return err
 	}
 	if src.retyped, err = arch.DetectAs(f.Data, src.options.As); err != nil {
@@ -62,3 +64,12 @@ func (src *Source) Retyped() (found []packed.Recognized, warnings []string) {
 
 // maxUnread bounds the list of keys in a warning, in characters.
 const maxUnread = 400
+
+// unreadNote names keys of config.json that its type does not read.
+func (src *Source) unreadNote() []string {
+	if len(src.unread) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s models do not read these keys of %s, which are not known to be without influence: %s",
+		src.Model.Facts().ModelType, ConfigName, clip.Line(strings.Join(src.unread, ", "), maxUnread))}
+}

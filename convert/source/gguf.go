@@ -244,7 +244,7 @@ func (src *Source) Rounding() (tensors int, largest float64) {
 // Notes lists what a checkpoint says and is ignored.
 func (src *Source) Notes() []string {
 	if src.gguf == nil {
-		return src.notes
+		return slices.Concat(src.notes, src.unreadNote())
 	}
 	return slices.Concat(src.gguf.Notes, src.notes)
 }

@@ -53,6 +53,7 @@ type Source struct {
 	ignored    []Ignored
 	recognized []packed.Recognized
 	notes      []string
+	unread     []string // keys of config.json that could have a meaning, which its type does not read
 	assumed    []string
 	doubtful   []string                // names in ignored that the tensor table decides about
 	folder     safetensors.Folder      // nil for an image

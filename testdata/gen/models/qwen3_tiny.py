@@ -8,7 +8,8 @@ in one step, steps of one token at a time.
 
 import reference  # first: keeps transformers offline
 
-from transformers import Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
+from transformers import (Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, Qwen3VLMoeConfig,
+                          Qwen3VLMoeForConditionalGeneration)
 
 import checkpoint
 import tiny
@@ -90,6 +91,25 @@ def moe(style=None, matters=(), **more):
                    matters=list(matters))
 
 
+def vl_moe():
+    """Returns a multimodal model, of which the text model is imported."""
+    text = {**MOE, "num_experts": 4, "moe_intermediate_size": 24, "rope_parameters": {**BASE["rope_parameters"], "mrope_section": [3, 3, 2]}}
+    del text["norm_topk_prob"]  # which has no influence
+    tower = dict(depth=1, hidden_size=16, intermediate_size=16, num_heads=2, out_hidden_size=64, patch_size=4,
+                 num_position_embeddings=16, deepstack_visual_indexes=[0])
+    return Qwen3VLMoeForConditionalGeneration(Qwen3VLMoeConfig(text_config=text, vision_config=tower, tie_word_embeddings=False))
+
+
+def vl_published(config, tensors):
+    """Transposes the experts of each layer, as published checkpoints of Qwen3-VL have them."""
+    text = config["text_config"] = checkpoint.four(config["text_config"])
+    text["rope_scaling"] = {"mrope_interleaved": True, "mrope_section": [3, 3, 2], "rope_type": "default"}
+    for name, tensor in tensors.items():
+        if ".experts." in name:
+            tensors[name] = tensor.transpose(1, 2).contiguous()
+    return config, tensors
+
+
 EXPERTS = {
     "qwen3_moe-default": moe(None, [change("norm_topk_prob", to=False), change("num_experts_per_tok", to=2)]),
     "qwen3_moe-published": moe(lambda c, t: (checkpoint.four(c), checkpoint.apart(t)),
@@ -101,6 +121,8 @@ EXPERTS = {
     "qwen3_moe-stacked": moe(lambda c, t: checkpoint.to_mlx(checkpoint.four(c), t), [], tie_word_embeddings=True),
     "qwen3_moe-dense-layers": moe(None, [change("attention_bias", to=False)], mlp_only_layers=[1], decoder_sparse_step=2,
                                   num_hidden_layers=4, num_experts=4, num_experts_per_tok=2, attention_bias=True, tie_word_embeddings=True),
+    "qwen3_moe-vl": Variant(vl_moe, vl_published, rules=RULES, matters=[
+        change("text_config", "num_experts_per_tok", to=2), change("text_config", "rope_theta", to=10000.0)]),
 }
 
 if __name__ == "__main__":
