@@ -127,30 +127,23 @@ func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
 	return whole, form
 }
 
-// turned returns the form of a tensor that the checkpoint has transposed under its own name, which its shape tells.
-func (c *checker) turned(s Spec, h TensorInfo) *Form {
-	if slices.Equal(h.Shape, s.Shape) {
-		return nil
-	}
-	i := slices.IndexFunc(s.Forms, func(f Form) bool {
-		return f.Layout == turned && f.Names[0] == s.Name && slices.Equal(f.Shapes[0], h.Shape)
-	})
-	if i < 0 {
-		return nil
-	}
-	return &s.Forms[i]
-}
-
-// findLayouts sets each group's layout to that of its first tensor in the checkpoint.
+// findLayouts sets each group's layout to that of its first tensor in the checkpoint. A tensor whose shape fits two
+// layouts decides only if all of its group do.
 func (c *checker) findLayouts() {
-	for _, s := range c.table.Specs {
-		if _, ok := c.layouts[s.Group]; ok || s.Group == "" {
-			continue
-		}
-		if whole, form := c.lookup(s); whole.Name != "" {
-			c.layouts[s.Group] = layout{s.Name, s.Layout}
-		} else if form != nil {
-			c.layouts[s.Group] = layout{s.Name, form.Layout}
+	for _, any := range []bool{false, true} {
+		for _, s := range c.table.Specs {
+			if _, ok := c.layouts[s.Group]; ok || s.Group == "" {
+				continue
+			}
+			whole, form := c.lookup(s)
+			if whole.Name != "" && !any && s.isSquare() {
+				continue
+			}
+			if whole.Name != "" {
+				c.layouts[s.Group] = layout{s.Name, s.Layout}
+			} else if form != nil {
+				c.layouts[s.Group] = layout{s.Name, form.Layout}
+			}
 		}
 	}
 }
@@ -326,26 +319,6 @@ func (c *checker) compose(s Spec, f Form) {
 	}
 	c.checkLayout(s, f.Layout)
 	c.match.Tensors = append(c.match.Tensors, m)
-}
-
-func stackRuns(f Form) []Run {
-	var runs []Run
-	for range max(f.Count, 1) {
-		for _, shape := range f.Shapes {
-			n := elements(shape)
-			runs = append(runs, Run{Source: len(runs), Count: n, Step: n, Times: 1})
-		}
-	}
-	return runs
-}
-
-func interleaveRuns(f Form) []Run {
-	var runs []Run
-	for i, shape := range f.Shapes {
-		slab := elements(shape[1:])
-		runs = append(runs, Run{Source: i, Count: slab, Step: slab, Times: 1})
-	}
-	return runs
 }
 
 func (c *checker) checkType(s Spec, h TensorInfo) {

@@ -132,6 +132,27 @@ func (t *Table) experts(base, switched string, e Experts, hidden int) {
 	}
 }
 
+// isSquare reports whether a tensor's matrices have the same shape when they are transposed.
+func (s Spec) isSquare() bool {
+	n := len(s.Shape)
+	return n > 1 && s.Shape[n-1] == s.Shape[n-2]
+}
+
+// turned returns the form of a tensor that the checkpoint has transposed under its own name. The shape tells, or that of
+// the other tensors of its group.
+func (c *checker) turned(s Spec, h TensorInfo) *Form {
+	if slices.Equal(h.Shape, s.Shape) && (!s.isSquare() || c.layouts[s.Group].name != turned) {
+		return nil
+	}
+	i := slices.IndexFunc(s.Forms, func(f Form) bool {
+		return f.Layout == turned && f.Names[0] == s.Name && slices.Equal(f.Shapes[0], h.Shape)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &s.Forms[i]
+}
+
 // transposesExperts states that checkpoints have the fused experts of the table with matrices [in, out], under names in
 // which from is replaced by to. If the names are the table's own the shapes tell the layout, as in transformers.
 func (t *Table) transposesExperts(from, to string) {

@@ -270,3 +270,46 @@ func TestPrefixes(t *testing.T) {
 		t.Errorf("two prefixes: %v", err)
 	}
 }
+
+// Fused experts that are transposed are told by their shapes, all of a layer alike.
+func TestTransposedExperts(t *testing.T) {
+	var c checkpoint
+	for _, x := range checkpoints(t) {
+		if x.Name == "qwen3_moe-fused" {
+			c = x
+		}
+	}
+	m := c.detect(t)
+	turn := func(end string) []TensorInfo {
+		have := c.have(t)
+		for i := range have {
+			if s := have[i].Shape; len(s) == 3 && strings.HasSuffix(have[i].Name, end) {
+				have[i].Shape = []int64{s[0], s[2], s[1]}
+			}
+		}
+		return have
+	}
+	match, err := m.Table().Check(turn(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range match.Tensors {
+		if is := strings.Contains(x.Spec.Name, ".experts."); x.Transposed != is {
+			t.Errorf("%s: transposed %t", x.Spec.Name, x.Transposed)
+		}
+	}
+	// One of the two is square, so that the other decides.
+	for _, s := range m.Table().Specs {
+		if strings.Contains(s.Name, ".experts.") && s.isSquare() != strings.Contains(s.Name, "gate_up") {
+			t.Errorf("%s has shape %v", s.Name, s.Shape)
+		}
+	}
+	if match, err = m.Table().Check(c.have(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range match.Tensors {
+		if x.Transposed {
+			t.Errorf("%s: transposed", x.Spec.Name)
+		}
+	}
+}

@@ -67,3 +67,23 @@ func whole(n int, count int64) []Run {
 	}
 	return runs
 }
+
+func stackRuns(f Form) []Run {
+	var runs []Run
+	for range max(f.Count, 1) {
+		for _, shape := range f.Shapes {
+			n := elements(shape)
+			runs = append(runs, Run{Source: len(runs), Count: n, Step: n, Times: 1})
+		}
+	}
+	return runs
+}
+
+func interleaveRuns(f Form) []Run {
+	var runs []Run
+	for i, shape := range f.Shapes {
+		slab := elements(shape[1:])
+		runs = append(runs, Run{Source: i, Count: slab, Step: slab, Times: 1})
+	}
+	return runs
+}

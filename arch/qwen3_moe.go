@@ -25,7 +25,7 @@ func init() {
 		GGUF:          []GGUF{ggufQwen3Moe},
 		Chat:          &qwen3Chat,
 		Docs: Docs{
-			Variants: "stacked, fused or separate experts; dense layers in between; text of Qwen3-VL",
+			Variants: "stacked, fused (also transposed) or separate experts; dense layers in between; text of Qwen3-VL",
 			Rules:    "generic, also for experts",
 		},
 	})
