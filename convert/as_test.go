@@ -62,10 +62,12 @@ func TestAsIsNotTheDrafts(t *testing.T) {
 // Keys of config.json that its type does not read are a note, if they could count.
 func TestUnreadKeysAreNoted(t *testing.T) {
 	c := tiny(t, tinyConfig, 1)
-	c.files[source.ConfigName] = strings.Replace(tinyConfig, `"tie_word`, `"logit_scale": 0.5, "use_cache": true, "tie_word`, 1)
+	const more = `"logit_scale": 0.5, "use_cache": true, "tie_word`
+	c.files[source.ConfigName] = strings.Replace(tinyConfig, `"tie_word`, more, 1)
 	open := func() (*store.Store, error) { return openStore(t), nil }
 	plan, err := DryRun(t.Context(), open, from(c.write(t, t.TempDir())), Options{})
-	const want = "llama models do not read these keys of config.json, which are not known to be without influence: logit_scale"
+	const want = "llama models do not read these keys of config.json, which are not known to be without influence: " +
+		"logit_scale"
 	if err != nil || plan.Warnings[0] != want {
 		t.Errorf("%q, %v", plan.Warnings, err)
 	}
