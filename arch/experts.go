@@ -138,8 +138,8 @@ func (s Spec) isSquare() bool {
 	return n > 1 && s.Shape[n-1] == s.Shape[n-2]
 }
 
-// turned returns the form of a tensor that the checkpoint has transposed under its own name. The shape tells, or that of
-// the other tensors of its group.
+// turned returns the form of a tensor that the checkpoint has transposed under its own name. The shape tells, or that
+// of the other tensors of its group.
 func (c *checker) turned(s Spec, h TensorInfo) *Form {
 	if slices.Equal(h.Shape, s.Shape) && (!s.isSquare() || c.layouts[s.Group].name != turned) {
 		return nil
