@@ -195,7 +195,8 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 		p.plan.Recognized = append(p.plan.Recognized,
 			packed.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
 	}
-	tied := !slices.ContainsFunc(match.Tensors, func(m arch.Matched) bool { return m.Spec.IsHead() })
+	tied := arch.HasHead(p.src.Model) &&
+		!slices.ContainsFunc(match.Tensors, func(m arch.Matched) bool { return m.Spec.IsHead() })
 	var requantized, dequantized []string
 	for _, m := range match.Tensors {
 		t, err := p.planTensor(m, prefix, c)
