@@ -148,14 +148,14 @@ func Detect(config []byte) (Model, error) {
 	for _, a := range known {
 		matches := len(classes) == 0 && modelType != ""
 		for _, c := range classes {
-			matches = matches || slices.Contains(a.Architectures, c)
+			matches = matches || slices.Contains(a.Architectures, c) || a.isBase(c)
 		}
 		if matches && (modelType == "" || a.goesBy(modelType)) {
 			return a.Parse(config)
 		}
 	}
-	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (%s)",
-		clip.Line(modelType, maxQuoted), clipAll(classes), ErrUnknownArchitecture, alternatives(modelType))
+	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (%s%s)", clip.Line(modelType, maxQuoted),
+		clipAll(classes), ErrUnknownArchitecture, otherHead(classes), alternatives(modelType))
 }
 
 // goesBy reports whether a model_type is one of the architecture.

@@ -23,6 +23,7 @@ type Common struct {
 	OutputBias    bool // a bias on o
 	MLPBias       bool // biases on gate, up and down
 	TieEmbeddings bool // tied embeddings: the output head is the embedding
+	Headless      bool // there is no output head: the model computes embeddings only; TieEmbeddings is true, too
 	BOS, EOS      []int32
 	// Prefix is the prefix of the text model's tensor names: "model.", or "model.language_model." if the configuration
 	// nests the text model in a multimodal one.
@@ -103,6 +104,8 @@ func parseCommon(top, o object, d commonDefaults) Common {
 	}
 	if classes := top.strs("architectures"); len(classes) > 0 {
 		c.Architecture = classes[0]
+		c.Headless = isBaseClass(classes[0])
+		c.TieEmbeddings = c.TieEmbeddings || c.Headless
 	}
 	if o.isNull("num_key_value_heads") {
 		d.kv = 0 // as many as query heads
@@ -242,6 +245,13 @@ func (c Common) mlp(t *Table, name string, width int) {
 func (c Common) end(t *Table, offset bool) {
 	t.norm(c.Prefix+"norm", int64(c.Hidden), offset)
 	c.head(t)
+}
+
+// headBias adds the bias of the output head.
+func (c Common) headBias(t *Table) {
+	if !c.Headless {
+		t.add("lm_head.bias", column, int64(c.Vocab))
+	}
 }
 
 // head adds the output head, and the tensors that are dropped from any text model.

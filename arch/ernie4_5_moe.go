@@ -67,7 +67,7 @@ func (m *Ernie45Moe) Table() Table {
 		}
 	}
 	if m.HeadBias {
-		t.add("lm_head.bias", column, int64(m.Vocab))
+		m.headBias(&t)
 	}
 	t.leaveOut("mtp", "a head for tokens after the next, which is not supported for ernie4_5_moe", m.Prefix+"mtp_*")
 	return t

@@ -62,7 +62,7 @@ func (m *GPTJ) Table() Table {
 		m.projections(t, layer+"self_attn", m.queries())
 		m.plainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
 	})
-	t.add("lm_head.bias", column, int64(m.Vocab))
+	m.headBias(&t)
 	t.publishedAs(asPublished, gptJNames)
 	t.drop("a mask that follows from positions", m.Prefix+"h.*.attn.bias", m.Prefix+"h.*.attn.masked_bias")
 	return t

@@ -80,7 +80,7 @@ func (m *Phi) Table() Table {
 		}
 		m.plainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
 	})
-	t.add("lm_head.bias", column, int64(m.Vocab))
+	m.headBias(&t)
 	t.Parts[0].Accept = append(t.Parts[0].Accept, "transformer.")
 	t.publishedAs(asPublished, phiNames)
 	t.publishedAs(asPublishedFirst, phiFirstNames, m.joinedQKV())

@@ -79,7 +79,7 @@ func (m *Phimoe) Table() Table {
 	})
 	t.also(append([][]string{{".mlp.gate.", ".mlp.router."}}, blockSparse...)...)
 	if m.HeadBias {
-		t.add("lm_head.bias", column, int64(m.Vocab))
+		m.headBias(&t)
 	}
 	return t
 }

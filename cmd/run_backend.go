@@ -174,7 +174,13 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 		return nil, err
 	}
 	// The tokenizer's files are read while the engine starts.
-	read := sync.OnceValues(processor.Files{Store: b.store, Image: entry.Image}.Processor)
+	read := sync.OnceValues(func() (*processor.Processor, error) {
+		p, err := processor.Files{Store: b.store, Image: entry.Image}.Processor()
+		if err == nil {
+			err = p.CheckHead()
+		}
+		return p, err
+	})
 	go read()
 	var load stopwatch
 	load.begin("engine")

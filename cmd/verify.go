@@ -214,9 +214,13 @@ func (a *app) verifyAlone(
 	if o.json {
 		return a.printJSON(aloneJSON{s.Blobs, s.Bytes, s.Tensors, tokens, drafted, true})
 	}
+	what := "logits"
+	if model.Processor().CheckHead() != nil {
+		what = "hidden states"
+	}
 	text := fmt.Sprintf("ok: %d blobs (%s) match their digests, %d tensors match the architecture, "+
-		"logits of %d tokens are finite",
-		s.Blobs, size(s.Bytes), s.Tensors, tokens)
+		"%s of %d tokens are finite",
+		s.Blobs, size(s.Bytes), s.Tensors, what, tokens)
 	if drafted > 0 {
 		text += fmt.Sprintf(", and so are those of %d drafted tokens", drafted)
 	}

@@ -305,11 +305,11 @@ func prepareWith(
 }
 
 func (p *prepared) open(ctx context.Context, req *request, o opener, version string) (err error) {
-	from, notes, err := o.model(ctx, req.from)
+	from, left, err := o.model(ctx, req.from)
 	if err != nil {
 		return err
 	}
-	req.warnings = append(req.warnings, notes...)
+	req.plan.LeftFiles = left
 	if p.src, err = o.open(ctx, from); err != nil {
 		return err
 	}

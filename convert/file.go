@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/ingotml/ingot/convert/adapter"
@@ -71,25 +73,24 @@ func notAnAdapter(path string) error {
 	return fmt.Errorf("%s is a GGUF model, not an adapter; %s", path, want)
 }
 
-// model returns the FROM line that names the model. Further ones may name projectors, which are left out, with a note
-// each, as they are of a folder and of a pulled model.
+// model returns the FROM line that names the model. Further ones may name projectors, which are left out, as they are
+// of a folder and of a pulled model.
 func (o opener) model(
 	ctx context.Context, lines []modelfile.Command,
-) (from modelfile.Command, notes []string, err error) {
+) (from modelfile.Command, left []source.LeftFile, err error) {
 	var models []modelfile.Command
 	for _, c := range lines {
-		is := false
+		var projector *source.LeftFile
 		if len(lines) > 1 {
-			if is, err = o.isProjector(ctx, c); err != nil {
+			if projector, err = o.projector(ctx, c); err != nil {
 				return from, nil, o.located(c, err)
 			}
 		}
-		if !is {
+		if projector == nil {
 			models = append(models, c)
-			continue
+		} else {
+			left = append(left, *projector)
 		}
-		note := o.file.Errorf(c, "it is %s, which is not imported: the model reads text only", source.Projector)
-		notes = append(notes, note.Error())
 	}
 	switch {
 	case len(models) > 1:
@@ -97,42 +98,57 @@ func (o opener) model(
 	case len(models) == 0:
 		return from, nil, o.file.Errorf(lines[0], "all FROM lines name projectors; add one that names the model")
 	}
-	return models[0], notes, nil
+	return models[0], left, nil
 }
 
-// isProjector reports whether a FROM line names a file with a projector. A file in the place of which a download left
-// something else is an error.
-func (o opener) isProjector(ctx context.Context, c modelfile.Command) (bool, error) {
+// projector returns the file of a FROM line that names a projector, or nil. A file in the place of which a download
+// left something else is an error.
+func (o opener) projector(ctx context.Context, c modelfile.Command) (*source.LeftFile, error) {
+	leftOut := func(info fs.FileInfo, name string, err error) (*source.LeftFile, error) {
+		if err != nil {
+			return nil, err
+		}
+		why := fmt.Sprintf("it is %s; the model reads text only", source.Projector)
+		return &source.LeftFile{Name: name, Why: why, Size: info.Size()}, nil
+	}
 	switch {
 	case o.storeOnly:
-		return false, nil
+		return nil, nil
 	case o.isRemote(c):
 		folder, err := o.remote.Open(ctx, c.Value)
 		if err != nil {
-			return false, pathError{err}
+			return nil, pathError{err}
 		}
 		defer closeFolder(folder)
-		role, err := source.WantedRole(folder)
-		return role == source.Projector, err
+		role, name, err := source.WantedRole(folder)
+		if err != nil || role != source.Projector {
+			return nil, err
+		}
+		info, err := folder.Stat(name)
+		return leftOut(info, name, err)
 	}
 	path, err := modelfile.Resolve(o.dir, c.Value)
 	if err != nil {
-		return false, nil
+		return nil, nil
 	}
 	found, err := kindOf(path)
 	switch {
 	case errors.Is(err, safetensors.ErrIncomplete):
-		return false, pathError{err}
+		return nil, pathError{err}
 	case err != nil: // a folder, or the name of a model
-		return false, nil
+		return nil, nil
 	case found.Stray():
-		return false, notAModel(path, found, nil)
+		return nil, notAModel(path, found, nil)
 	case found.Kind != filekind.GGUF:
-		return false, nil
+		return nil, nil
 	}
 	role, err := source.RoleOf(path)
 	if err != nil {
-		return false, pathError{err}
+		return nil, pathError{err}
 	}
-	return role == source.Projector, nil
+	if role != source.Projector {
+		return nil, nil
+	}
+	info, err := os.Stat(path)
+	return leftOut(info, filepath.Base(path), err)
 }

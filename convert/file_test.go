@@ -211,9 +211,9 @@ func TestGGUFFolders(t *testing.T) {
 		notes      []string
 		files      files
 	}{
-		{"beside a projector", "", []string{"a.gguf is not imported: it is a projector"},
+		{"beside a projector", "", []string{"not imported: a.gguf: "},
 			files{"a.gguf": projector, "b.gguf": model}},
-		{"beside one by its type", "", []string{"b is not imported: it is a projector"},
+		{"beside one by its type", "", []string{"not imported: b: "},
 			files{"a": model, "b": with("general.type", "mmproj")}},
 		{"beside an adapter and a matrix", "", []string{"is a LoRA adapter", "is an importance matrix"},
 			files{"m": model, "lora.gguf": with("general.type", "adapter"), "i.gguf": with("general.type", "imatrix")}},
@@ -298,8 +298,8 @@ func TestProjector(t *testing.T) {
 			continue
 		}
 		r := mustCreate(t, openStore(t), "x", parsed(t, text), Options{})
-		if notes := strings.Join(r.Warnings, "\n"); strings.Count(notes, "it is a projector for pictures or sound (mmproj), "+
-			"which is not imported: the model reads text only") != strings.Count(c.text, "{p}") {
+		if notes := strings.Join(r.Warnings, "\n"); strings.Count(notes, "it is a projector for pictures or sound (mmproj); "+
+			"the model reads text only") != strings.Count(c.text, "{p}") {
 			t.Errorf("%q: notes %q", c.text, notes)
 		}
 	}

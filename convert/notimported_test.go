@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/convert/gguf/gguftest"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/provenance"
+	"github.com/ingotml/ingot/quantize/ggml"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -128,5 +132,33 @@ func TestNotImportedOfAnAdapter(t *testing.T) {
 	if err != nil || !strings.Contains(string(text2), `"not_imported":[{"part":"vision_tower of the adapter","tensors":2,`+
 		`"bytes":256,"why":"`) {
 		t.Errorf("%s, %v", text2, err)
+	}
+}
+
+// A projector that is left out is one of these parts, too: it has no folder and no tensors.
+func TestProjectorNotImported(t *testing.T) {
+	projector := gguftest.Llama(ggml.F16)
+	projector.Set("general.architecture", gguf.Text("clip"))
+	dir, apart := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(dir, "model.gguf"), gguftest.Llama(ggml.F16).Bytes(t))
+	for _, folder := range []string{dir, apart} {
+		writeFile(t, filepath.Join(folder, "mmproj-F16.gguf"), projector.Bytes(t))
+	}
+	model := filepath.Join(dir, "model.gguf")
+	for text, want := range map[string]string{
+		"FROM " + dir: "mmproj-F16.gguf", "FROM " + model: "",
+		"FROM " + model + "\nFROM " + filepath.Join(apart, "mmproj-F16.gguf"): "mmproj-F16.gguf",
+	} {
+		store := openStore(t)
+		p := record(t, store, mustCreate(t, store, "x", parsed(t, text), Options{}))
+		if got := parts(p.NotImported); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+		for _, n := range p.NotImported {
+			size := int64(len(projector.Bytes(t)))
+			if n.Bytes != size || n.Tensors != 0 || !strings.Contains(n.Why, "a projector for pictures") {
+				t.Errorf("%q: %+v", text, n)
+			}
+		}
 	}
 }

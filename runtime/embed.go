@@ -14,6 +14,13 @@ var ErrEmbedding = fault.Register(errors.New("no embedding"), fault.Kind{
 	Rank: fault.Part + 4, Status: fault.Invalid, Wire: "embedding",
 })
 
+// ErrNoHead reports that a model has no output head: it computes embeddings, but no text and no logits.
+var ErrNoHead = fault.Register(errors.New("the model has no output head"), fault.Kind{
+	Name: "runtime.ErrNoHead", Means: "the model computes embeddings only, and text or logits were asked for",
+	Rank: fault.Part + 7, Status: fault.Invalid, Wire: "head",
+	Remedy: "`ingot serve` and its /api/embed and /v1/embeddings compute embeddings",
+})
+
 // Embedder is an [Engine] that computes embeddings.
 type Embedder interface {
 	Engine

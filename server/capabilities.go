@@ -8,8 +8,12 @@ import (
 	"github.com/ingotml/ingot/server/wire"
 )
 
-// checkCapabilities rejects tools and thinking that the model's template would silently ignore.
+// checkCapabilities rejects conversations with a model that only computes embeddings, and tools and thinking that the
+// model's template would silently ignore.
 func (m *Model) checkCapabilities(style *prompt.Style, c *prompt.Conversation) error {
+	if err := m.CheckHead(); err != nil {
+		return err
+	}
 	if !style.HasTemplate() {
 		if c.Think != nil && !*c.Think {
 			c.Think = nil // the model does not think anyway

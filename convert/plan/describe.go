@@ -50,7 +50,11 @@ func describe(src *source.Source, record settings.Record, opts Options) (descrip
 		readsTools(t)
 	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(text, "<think>") ||
 		think != (parse.Tags{})
-	for _, c := range []string{manifest.CapCompletion, manifest.CapTools, manifest.CapThinking, manifest.CapVision} {
+	if _, can[manifest.CapEmbedding] = src.File(source.ModulesName); !arch.HasHead(src.Model) {
+		can = map[string]bool{manifest.CapEmbedding: true}
+	}
+	for _, c := range []string{manifest.CapCompletion, manifest.CapEmbedding, manifest.CapTools,
+		manifest.CapThinking, manifest.CapVision} {
 		if can[c] {
 			d.capabilities = append(d.capabilities, c)
 		}

@@ -32,6 +32,10 @@ func checkDraft(src, draft *source.Source) error {
 	if err := arch.CheckDraft(src.Model, draft.Model); err != nil {
 		return fmt.Errorf("%s as a draft for %s: %w", draft.From, src.From, err)
 	}
+	if !arch.HasHead(src.Model) || !arch.HasHead(draft.Model) {
+		return fmt.Errorf("%s as a draft for %s: %w: one of them has no output head and generates no tokens",
+			draft.From, src.From, source.ErrSource)
+	}
 	return sameTokenizer(src, draft)
 }
 

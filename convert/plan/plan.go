@@ -92,10 +92,11 @@ type Options struct {
 	Precision  recipe.Precision
 	// Calibration has statistics of the model's inputs; nil means that codes depend on the weights alone.
 	Calibration *statistics.Set
-	Statistics  digest.Digest   // of Calibration
-	Equalized   *Equalized      // how the source was scaled; nil = it was not
-	Adapters    []source.Merged // adapters already merged into the source
-	Draft       *source.Source  // draft model; nil = the source's, if it has one
+	Statistics  digest.Digest     // of Calibration
+	Equalized   *Equalized        // how the source was scaled; nil = it was not
+	Adapters    []source.Merged   // adapters already merged into the source
+	Draft       *source.Source    // draft model; nil = the source's, if it has one
+	LeftFiles   []source.LeftFile // beside those of the source
 }
 
 // planner makes a plan.
@@ -126,7 +127,7 @@ func New(ctx context.Context, src *source.Source, opts Options) (*Plan, error) {
 	if err := p.addFiles(); err != nil {
 		return nil, err
 	}
-	plan.sumDropped()
+	plan.sumDropped(slices.Concat(src.LeftFiles(), opts.LeftFiles))
 	plan.sum()
 	return plan, plan.check()
 }
@@ -195,7 +196,8 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 		p.plan.Recognized = append(p.plan.Recognized,
 			packed.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
 	}
-	tied := !slices.ContainsFunc(match.Tensors, func(m arch.Matched) bool { return m.Spec.IsHead() })
+	tied := arch.HasHead(p.src.Model) &&
+		!slices.ContainsFunc(match.Tensors, func(m arch.Matched) bool { return m.Spec.IsHead() })
 	var requantized, dequantized []string
 	for _, m := range match.Tensors {
 		t, err := p.planTensor(m, prefix, c)

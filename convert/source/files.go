@@ -50,7 +50,7 @@ var imported = []string{
 	"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
 	"vocab.json", "vocab.txt", "merges.txt",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
-	modulesName, "config_sentence_transformers.json", "sentence_bert_config.json",
+	ModulesName, "config_sentence_transformers.json", "sentence_bert_config.json",
 }
 
 // unchecked are the imported files that need not be UTF-8 text.

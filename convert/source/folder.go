@@ -104,6 +104,34 @@ func (src *Source) readTensors(config []byte) error {
 			f.Size = int64(len(f.Data))
 		}
 	}
+	return src.settleClass()
+}
+
+// settleClass lets config.json declare a class that has an output head if and only if the checkpoint has one.
+func (src *Source) settleClass() error {
+	if src.Model == nil {
+		return nil // an unknown type, whose tensors are compared with others
+	}
+	for i := range src.Files {
+		f := &src.Files[i]
+		if f.Name != ConfigName {
+			continue
+		}
+		config, model, note, err := arch.SettleHead(f.Data, src.Model, src.infos())
+		if err != nil {
+			return src.Located(err)
+		}
+		f.Data, f.Size, src.Model = config, int64(len(config)), model
+		if note != "" {
+			src.notes = append(src.notes, ConfigName+": "+note)
+		}
+	}
+	_, listed := src.File(ModulesName)
+	_, pooled := src.File(defaultPooling + "/" + ConfigName)
+	if !arch.HasHead(src.Model) && !listed && !pooled {
+		src.notes = append(src.notes, "there is no "+ModulesName+" of sentence-transformers: an embedding is the vector of "+
+			"the last token")
+	}
 	return nil
 }
 

@@ -60,19 +60,21 @@ func Wanted(folder safetensors.Folder) string {
 	return ""
 }
 
-// WantedRole returns what the GGUF file is that the user named of a folder, as [RoleOf]; "" if that is no file's name.
-func WantedRole(folder safetensors.Folder) (checkpoint.Role, error) {
+// WantedRole returns what the GGUF file is that the user named of a folder, as [RoleOf], and its name; "" if the user
+// named no file.
+func WantedRole(folder safetensors.Folder) (role checkpoint.Role, name string, err error) {
 	c, ok := folder.(Chooser)
 	if !ok {
-		return "", nil
+		return "", "", nil
 	}
 	wanted, names := c.Choice()
 	for _, name := range names {
 		if wanted != "" && (name == wanted || name == wanted+checkpoint.Extension) {
-			return checkpoint.RoleOf(folder, name)
+			role, err = checkpoint.RoleOf(folder, name)
+			return role, name, err
 		}
 	}
-	return "", nil
+	return "", "", nil
 }
 
 // WeightBytes returns the size of the files that [OpenFolder] reads weights from, before any is read.
@@ -114,7 +116,7 @@ func OpenFile(folder safetensors.Folder, name string, o Options) (*Source, error
 
 // openWanted opens what the user named of the folder.
 func (src *Source) openWanted(wanted string, entries []fs.DirEntry) error {
-	set, notes, err := choose(src.folder, entries, wanted)
+	set, left, err := choose(src.folder, entries, wanted)
 	if err != nil {
 		return err
 	}
@@ -124,25 +126,27 @@ func (src *Source) openWanted(wanted string, entries []fs.DirEntry) error {
 	if src.Files, err = readFiles(src.folder, entries); err != nil {
 		return err
 	}
-	src.notes = append(src.notes, notes...)
+	src.left = left
 	return src.openGGUF(set)
 }
 
 // ggufIn opens the only GGUF model of the folder, and reports whether there is one.
 func (src *Source) ggufIn(entries []fs.DirEntry) (bool, error) {
-	set, notes, err := choose(src.folder, entries, "")
+	set, left, err := choose(src.folder, entries, "")
 	if set == nil && err == nil {
 		return false, nil
 	}
 	if err == nil {
-		src.notes = append(src.notes, notes...)
+		src.left = left
 		err = src.openGGUF(set)
 	}
 	return true, err
 }
 
-// choose returns the files of a GGUF model of a folder, and notes about GGUF files that are no models.
-func choose(folder safetensors.Folder, entries []fs.DirEntry, wanted string) (set, notes []string, err error) {
+// choose returns the files of a GGUF model of a folder, and GGUF files that are no models.
+func choose(
+	folder safetensors.Folder, entries []fs.DirEntry, wanted string,
+) (set []string, left []LeftFile, err error) {
 	remedy := "name one of the files"
 	var names []string
 	_, local := folder.(safetensors.Dir)
@@ -155,7 +159,7 @@ func choose(folder safetensors.Folder, entries []fs.DirEntry, wanted string) (se
 	}
 	sets, err := checkpoint.Sets(names)
 	if err == nil && local {
-		sets, notes = modelsOf(folder, sets)
+		sets, left = modelsOf(folder, sets)
 	}
 	if err == nil {
 		set, err = checkpoint.Choose(sets, wanted)
@@ -166,7 +170,7 @@ func choose(folder safetensors.Folder, entries []fs.DirEntry, wanted string) (se
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w: %w", folder.Path("."), ErrSource, err)
 	}
-	return set, notes, nil
+	return set, left, nil
 }
 
 // ggufFiles returns the names of a folder's GGUF files, or if there are none, of the files that are named so: they are
@@ -188,8 +192,8 @@ func ggufFiles(folder safetensors.Folder, entries []fs.DirEntry) []string {
 	return found
 }
 
-// modelsOf returns the sets of files that are models, and notes about the others, if there are any beside a model.
-func modelsOf(folder safetensors.Folder, sets [][]string) (models [][]string, notes []string) {
+// modelsOf returns the sets of files that are models, and the others, if there are any beside a model.
+func modelsOf(folder safetensors.Folder, sets [][]string) (models [][]string, left []LeftFile) {
 	if len(sets) < 2 {
 		return sets, nil
 	}
@@ -199,12 +203,18 @@ func modelsOf(folder safetensors.Folder, sets [][]string) (models [][]string, no
 			models = append(models, set)
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("%s is not imported: it is %s", set[0], role))
+		file := LeftFile{Name: set[0], Why: "it is " + string(role)}
+		for _, name := range set {
+			if info, err := folder.Stat(name); err == nil {
+				file.Size += info.Size()
+			}
+		}
+		left = append(left, file)
 	}
 	if models == nil {
 		return sets, nil
 	}
-	return models, notes
+	return models, left
 }
 
 // openGGUF opens the files of a model. What they say replaces the folder's files, except for documents.

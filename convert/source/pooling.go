@@ -16,14 +16,17 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// modulesName is sentence-transformers' list of an embedding model's modules. Each has a folder.
-const modulesName = "modules.json"
+// ModulesName is sentence-transformers' list of an embedding model's modules. Each has a folder.
+const ModulesName = "modules.json"
+
+// defaultPooling is the folder of the pooling module without the list.
+const defaultPooling = "1_Pooling"
 
 // withPooling adds the configuration of the pooling module, which reduces many vectors to one, if the checkpoint has
 // it, in a subfolder.
 func withPooling(dir safetensors.Folder, files []File) ([]File, error) {
-	folder := "1_Pooling" // the default without the list
-	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == modulesName }); i >= 0 {
+	folder := defaultPooling
+	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == ModulesName }); i >= 0 {
 		var modules []struct{ Path, Type string }
 		if err := pyjson.Unmarshal(files[i].Data, &modules); err != nil {
 			return nil, fmt.Errorf("%s: %w: %w", files[i].Source, ErrSource, err)

@@ -54,6 +54,7 @@ type Source struct {
 	recognized []packed.Recognized
 	notes      []string
 	unread     []string // keys of config.json that could have a meaning, which its type does not read
+	left       []LeftFile
 	assumed    []string
 	doubtful   []string                // names in ignored that the tensor table decides about
 	folder     safetensors.Folder      // nil for an image
@@ -72,6 +73,15 @@ type Ignored struct {
 	Part   string // of the model that is lost with it; "" = nothing is
 	Reason string
 }
+
+// LeftFile is a file beside a model that is not imported, such as a projector.
+type LeftFile struct {
+	Name, Why string
+	Size      int64
+}
+
+// LeftFiles returns the files beside the model that are not imported.
+func (src *Source) LeftFiles() []LeftFile { return src.left }
 
 // Tensors returns the tensors, sorted by name. The caller must not modify them.
 func (src *Source) Tensors() []Tensor { return src.tensors }

@@ -61,7 +61,7 @@ func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOp
 		if o.UnitHead && d.head.weight != nil {
 			d.unit = w.Constant(d.head.weight.inverseLengths())
 		}
-	case o.HeadBias:
+	case o.HeadBias && !c.Headless:
 		d.embed.head.bias = w.Take("lm_head.bias", c.Vocab)
 	}
 	return d

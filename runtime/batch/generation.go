@@ -60,6 +60,9 @@ func newGeneration(ctx context.Context, r runtime.Request) *generation {
 // begin validates a request and prepares everything that does not need the engine.
 func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, error) {
 	started := time.Now()
+	if err := e.model.Processor.CheckHead(); err != nil {
+		return nil, err
+	}
 	facts := e.model.Processor.Config.Facts()
 	limit := int(facts.Context)
 	if len(r.Prompt) >= limit {

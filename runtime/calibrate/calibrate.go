@@ -17,8 +17,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/manifest/statistics"
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/runtime/load"
 )
@@ -143,7 +145,11 @@ func (r *run) read(ctx context.Context, tokens []int32) error {
 	}()
 	return m.Do(ctx, func() error {
 		x := m.Target.Forward(nn.NewBatch(m.Thread, nn.Part{Seq: seq, Tokens: tokens, All: true, Text: len(tokens)}))
-		m.Target.Head(x) // only the head's input is evaluated
+		if arch.HasHead(m.Processor.Config) {
+			m.Target.Head(x) // only the head's input is evaluated
+		} else {
+			mlx.Eval(x)
+		}
 		return nil
 	})
 }

@@ -3,6 +3,7 @@ package processor
 import (
 	"fmt"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/embed"
@@ -55,6 +56,14 @@ func (f Files) poolModes() ([]embed.Mode, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return modes, nil
+}
+
+// CheckHead returns an error if the model computes embeddings only.
+func (p *Processor) CheckHead() error {
+	if arch.HasHead(p.Config) {
+		return nil
+	}
+	return fmt.Errorf("%s computes embeddings only: %w", p.Config.Facts().Architecture, runtime.ErrNoHead)
 }
 
 // EmbeddingSize returns the number of elements of the model's embeddings. They are the last token's hidden state,

@@ -35,6 +35,9 @@ const (
 func Against(
 	ctx context.Context, m *load.Model, base Base, text string, progress func(done, total int),
 ) ([]quality.Row, error) {
+	if err := m.Processor.CheckHead(); err != nil {
+		return nil, err
+	}
 	begin, tokens, err := commonTokens(m.Processor, base.Processor, text)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,9 @@ import (
 func KVTypes(
 	ctx context.Context, m *load.Model, types []runtime.KVType, text string, most int, progress func(done, total int),
 ) ([][]quality.Row, error) {
+	if err := m.Processor.CheckHead(); err != nil {
+		return nil, err
+	}
 	begin, tokens, err := commonTokens(m.Processor, m.Processor, text)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,9 @@ func Compare(
 	ctx context.Context, e *batch.Engine, ref *quality.Reference, pictures ...runtime.Picture,
 ) (c Comparison, greedyEqual *bool, err error) {
 	m := e.Model()
+	if err := m.Processor.CheckHead(); err != nil {
+		return c, nil, err
+	}
 	vocab := int(m.Processor.Config.Facts().Vocab)
 	if ref.Vocab != vocab {
 		return c, nil, fmt.Errorf("logits have %d columns, the model's vocabulary %d: %w", ref.Vocab, vocab,

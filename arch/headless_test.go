@@ -1,0 +1,102 @@
+package arch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// baseOf returns the class without a head of one with it; "" = it has none.
+func baseOf(class string) string {
+	if stem, ok := cutClass(class); ok && !isListed(stem+baseClass) {
+		return stem + baseClass
+	}
+	return ""
+}
+
+func isListed(class string) bool {
+	return slices.ContainsFunc(All(), func(a Arch) bool { return slices.Contains(a.Architectures, class) })
+}
+
+func setClass(t *testing.T, config []byte, class string) []byte {
+	t.Helper()
+	out, _, _, err := reclassed(config, nil, class, "")
+	if err != nil {
+		t.Fatalf("%s: %v", class, err)
+	}
+	return out
+}
+
+// Of every type, a checkpoint without its head is one of the class without, under any prefix, and fits that class's
+// table. With the head it is one of the class with, whatever it declares.
+func TestHeadDecidesTheClass(t *testing.T) {
+	settled, kept := 0, 0
+	for _, c := range checkpoints(t) {
+		m := c.detect(t)
+		class := m.Facts().Architecture
+		base := baseOf(class)
+		if base == "" || slices.ContainsFunc(known, func(a Arch) bool {
+			return a.DraftOnly && slices.Contains(a.Architectures, class)
+		}) {
+			continue
+		}
+		have := c.have(t)
+		config, same, note, err := SettleHead(c.Config, m, have)
+		if err != nil || note != "" || same != m || string(config) != string(c.Config) {
+			t.Errorf("%s as published: %q, %v", c.Name, note, err)
+		}
+		n := m.Table().Names()
+		headed := hasHead(m, have)
+		without := slices.DeleteFunc(slices.Clone(have), func(h TensorInfo) bool {
+			own, _ := n.Canonical(h.Name)
+			return hasHead(m, []TensorInfo{h}) || own == "lm_head.bias" || own == "lm_head.linear.bias"
+		})
+		declared := setClass(t, c.Config, base)
+		if !slices.Contains([]string{base, strings.TrimSuffix(base, baseClass) + textClass}, class) && headed {
+			kept++
+			if _, m, note, err := SettleHead(declared, mustDetect(t, string(declared)), have); err != nil || !HasHead(m) ||
+				!strings.Contains(note, "but the checkpoint has an output head") {
+				t.Errorf("%s with its head as %s: %q, %v", c.Name, base, note, err)
+			}
+		}
+		for _, config := range [][]byte{c.Config, declared} {
+			if string(config) == string(c.Config) && commonOf(m).TieEmbeddings {
+				continue
+			}
+			settled++
+			config, m, note, err := SettleHead(config, mustDetect(t, string(config)), without)
+			if err != nil || HasHead(m) || note == "" {
+				t.Errorf("%s without its head: %q, %v", c.Name, note, err)
+				continue
+			}
+			if _, err := m.Table().Check(without); err != nil {
+				t.Errorf("%s without its head: %v", c.Name, err)
+			}
+			if again := mustDetect(t, string(config)); HasHead(again) {
+				t.Errorf("%s without its head: its config.json has one", c.Name)
+			}
+		}
+	}
+	if settled < 50 || kept < 20 {
+		t.Errorf("%d checkpoints without a head, %d with", settled, kept)
+	}
+}
+
+// Classes of other heads stay unknown, and so do models that are no decoders.
+func TestOtherHeads(t *testing.T) {
+	for class, want := range map[string]string{
+		"LlamaForSequenceClassification": "a head that classifies or scores texts is not supported",
+		"LlamaForTokenClassification":    "a head that classifies or scores texts is not supported",
+		"LlamaForRewardModel":            "a head that classifies or scores texts is not supported",
+		"LlamaForQuestionAnswering":      "a head that classifies or scores texts is not supported",
+		"LlamaPreTrainedModel":           "known: llama as",
+		"BertModel":                      "known: llama as",
+		"Qwen3Model":                     "known: llama as", // of another type
+		"Model":                          "known: llama as",
+	} {
+		_, err := Detect([]byte(`{"model_type": "llama", "architectures": ["` + class + `"]}`))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", class, err, want)
+		}
+	}
+}
