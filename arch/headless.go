@@ -94,11 +94,11 @@ func SettleHead(config []byte, m Model, have []TensorInfo) ([]byte, Model, strin
 		if strings.HasSuffix(modelType, "_text") {
 			class = stem + textClass
 		}
-		return reclassed(config, m, class, fmt.Sprintf("the checkpoint has no output head, and tie_word_embeddings is "+
+		return reclassed(config, class, fmt.Sprintf("the checkpoint has no output head, and tie_word_embeddings is "+
 			"false: it is imported as %s, which computes embeddings only", class))
 	}
 	class := a.withHead(c.Architecture, declared.has("text_config"))
-	whole, with, _, err := reclassed(config, m, class, "")
+	whole, with, _, err := reclassed(config, class, "")
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -110,13 +110,13 @@ func SettleHead(config []byte, m Model, have []TensorInfo) ([]byte, Model, strin
 }
 
 // reclassed returns a config.json that declares a class, and its model.
-func reclassed(config []byte, m Model, class, note string) ([]byte, Model, string, error) {
+func reclassed(config []byte, class, note string) ([]byte, Model, string, error) {
 	names, err := json.Marshal([]string{class})
 	if err != nil {
 		return nil, nil, "", err
 	}
 	config = setKeys(pyjson.Plain(config), map[string][]byte{"architectures": names})
-	m, err = Detect(config)
+	m, err := Detect(config)
 	return config, m, note, err
 }
 

@@ -20,7 +20,7 @@ func isListed(class string) bool {
 
 func setClass(t *testing.T, config []byte, class string) []byte {
 	t.Helper()
-	out, _, _, err := reclassed(config, nil, class, "")
+	out, _, _, err := reclassed(config, class, "")
 	if err != nil {
 		t.Fatalf("%s: %v", class, err)
 	}
