@@ -52,7 +52,11 @@ func (o AttendOptions) chosen(b *Batch, rate int) mlx.ChosenOptions {
 func (b *Batch) stored(layer int) []mlx.AttendSegment {
 	segments := make([]mlx.AttendSegment, len(b.Segments))
 	for i, s := range b.Segments {
-		segments[i] = mlx.AttendSegment{Store: s.attention(layer).Whole().Store, Rows: s.Len, Position: s.Pos}
+		c := s.attention(layer)
+		if len(c.View().Shared) > 0 {
+			b.LimitTo(1) // Whole copies what is shared into storage that the graph does not begin with
+		}
+		segments[i] = mlx.AttendSegment{Store: c.Whole().Store, Rows: s.Len, Position: s.Pos}
 	}
 	return segments
 }

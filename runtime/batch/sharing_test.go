@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -135,5 +136,33 @@ func TestLeaderEnds(t *testing.T) {
 				t.Error("no request waited")
 			}
 		})
+	}
+}
+
+// A sparse layer that begins to choose positions after a shared prefix reads the prefix's copy, which it makes then, and
+// not in each later step.
+func TestSharedPrefixBecomesSparse(t *testing.T) {
+	const budget = 12 // of positions, in both models
+	for _, name := range []string{"deepseek_v32-published", "glm_moe_dsa-published"} {
+		for _, longer := range []int{1, 4, 18} {
+			t.Run(fmt.Sprint(name, " ", longer), func(t *testing.T) {
+				prompt := make([]int32, budget+longer)
+				for i := range prompt {
+					prompt[i] = int32(5 + 37*i%101)
+				}
+				want := newOracle(t, name)
+				l := cached(t, name, runtime.Options{PrefixCache: 1 << 20})
+				first := runtime.Request{Prompt: prompt, MaxTokens: 1, IgnoreEOS: true}
+				if _, _, _, err := runtimetest.Collect(t.Context(), l, first); err != nil {
+					t.Fatal(err)
+				}
+				ids, _, last, err := runtimetest.Collect(t.Context(), l, runtime.Request{Prompt: prompt[:budget],
+					MaxTokens: 8, IgnoreEOS: true, Draft: runtime.Draft{Mode: runtime.DraftOff}})
+				if expect := want.want(prompt[:budget], 8); err != nil || !slices.Equal(ids, expect) ||
+					last.Stats.CachedTokens != budget-1 {
+					t.Errorf("%v, want %v; %d tokens were cached, %v", ids, expect, last.Stats.CachedTokens, err)
+				}
+			})
+		}
 	}
 }
