@@ -139,8 +139,8 @@ func TestLeaderEnds(t *testing.T) {
 	}
 }
 
-// A sparse layer that begins to choose positions after a shared prefix reads the prefix's copy, which it makes then, and
-// not in each later step.
+// A sparse layer that begins to choose positions after a shared prefix reads the prefix's copy, which it makes then,
+// and not in each later step.
 func TestSharedPrefixBecomesSparse(t *testing.T) {
 	const budget = 12 // of positions, in both models
 	for _, name := range []string{"deepseek_v32-published", "glm_moe_dsa-published"} {
