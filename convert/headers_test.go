@@ -159,3 +159,36 @@ func folderPlan(t *testing.T, folder safetensors.Folder, headersOnly bool) *plan
 	}
 	return p
 }
+
+// Packers of GPTQ write a bias for every layer. Without data it counts as zero, unless the model has biases there.
+func TestHeadersOnlyBiases(t *testing.T) {
+	for _, biased := range []bool{false, true} {
+		c := published(t, "gptq")
+		for _, list := range c.tensors {
+			for _, w := range list {
+				if base, ok := strings.CutSuffix(w.Name, ".scales"); ok {
+					rows := w.Shape[1]
+					c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + ".bias", DType: safetensors.F16,
+						Shape: []int64{rows}}, make([]byte, 2*rows)})
+				}
+			}
+		}
+		want := 0
+		if biased {
+			config := c.files[source.ConfigName]
+			c.files[source.ConfigName] = strings.Replace(config, `"attention_bias": false`, `"attention_bias": true`, 1)
+			want = 2 * 4
+		}
+		p := folderPlan(t, safetensors.Dir(c.write(t, t.TempDir())), true)
+		got := 0
+		for _, w := range p.Tensors {
+			if strings.HasSuffix(w.Name, ".bias") {
+				got++
+			}
+		}
+		if dropped := 2*7 - got; got != want || len(p.Dropped) != dropped {
+			t.Errorf("biased %v: %d biases, want %d; %d tensors are dropped, want %d",
+				biased, got, want, len(p.Dropped), dropped)
+		}
+	}
+}

@@ -198,7 +198,7 @@ func shortList(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Stale returns the error that the index deserves if other files than those that it lists were opened; else nil.
+// Stale returns the error about a listed file that does not exist, if other files were opened in its place.
 func (c *Checkpoint) Stale() error { return c.stale }
 
 // Notes lists where the index is not true of the files.

@@ -109,9 +109,6 @@ func (src *Source) readTensors(config []byte) error {
 
 // settleClass lets config.json declare a class that has an output head if and only if the checkpoint has one.
 func (src *Source) settleClass() error {
-	if src.Model == nil {
-		return nil // an unknown type, whose tensors are compared with others
-	}
 	for i := range src.Files {
 		f := &src.Files[i]
 		if f.Name != ConfigName {

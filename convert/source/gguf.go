@@ -268,12 +268,20 @@ func (src *Source) Assumed() []string { return src.assumed }
 // addFound adds what a checkpoint has.
 func (src *Source) addFound(found packed.Result) {
 	src.tensors = append(src.tensors, tensorsOf(src.folder, found)...)
+	wants := func(string) bool { return false }
+	if slices.ContainsFunc(found.Ignored, func(i packed.Ignored) bool { return i.Assumed }) {
+		names := src.Model.Table().Names()
+		wants = func(name string) bool { _, ok := names.Canonical(name); return ok }
+	}
 	for _, i := range found.Ignored {
-		src.ignored = append(src.ignored, Ignored{Tensor: fileTensor(src.folder, i.Source), Reason: i.Reason})
-		if i.Assumed {
-			src.doubtful = append(src.doubtful, i.Name)
+		// Only data could tell whether it is needless, unless the table has it.
+		if t := fileTensor(src.folder, i.Source); i.Assumed && wants(i.Name) {
+			src.tensors = append(src.tensors, t)
+		} else {
+			src.ignored = append(src.ignored, Ignored{Tensor: t, Reason: i.Reason})
 		}
 	}
+	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
 	src.recognized, src.assumed = found.Recognized, found.Assumed
 	src.notes = append(src.notes, found.Notes...)
 }

@@ -1,10 +1,8 @@
 package source
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ingotml/ingot/arch"
 )
@@ -28,9 +26,6 @@ func infosOf(list []Tensor) []arch.TensorInfo {
 func (src *Source) Match() (arch.Match, error) {
 	match, err := src.Model.Table().Check(src.infos())
 	var wrong *arch.TableError
-	if errors.As(err, &wrong) && src.restore(wrong) {
-		match, err = src.Model.Table().Check(src.infos())
-	}
 	if !errors.As(err, &wrong) {
 		return match, err
 	}
@@ -40,22 +35,6 @@ func (src *Source) Match() (arch.Match, error) {
 		}
 	}
 	return match, wrong
-}
-
-// restore turns ignored tensors that the table misses, and that only data could tell from needless ones, into tensors.
-func (src *Source) restore(wrong *arch.TableError) (any bool) {
-	for _, p := range wrong.Problems {
-		i := slices.Index(src.doubtful, p.Tensor)
-		if p.Kind != arch.Absent || i < 0 {
-			continue
-		}
-		src.doubtful = slices.Delete(src.doubtful, i, i+1)
-		at := slices.IndexFunc(src.ignored, func(t Ignored) bool { return t.Name == p.Tensor })
-		src.tensors = append(src.tensors, src.ignored[at].Tensor)
-		src.ignored, any = slices.Delete(src.ignored, at, at+1), true
-	}
-	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
-	return any
 }
 
 // whereAbsent adds the expected file of an absent tensor to the problem.

@@ -47,9 +47,10 @@ func (t Tensor) Remote() bool {
 
 // ByPlace orders tensors of remote folders by file and offset, so that files are read from begin to end.
 func ByPlace(a, b Tensor) int {
-	_, x, _ := a.Parts()[0].remote()
-	_, y, _ := b.Parts()[0].remote()
-	return cmp.Or(cmp.Compare(a.Parts()[0].Path, b.Parts()[0].Path), cmp.Compare(x.tensor.Begin, y.tensor.Begin))
+	first, second := a.Parts()[0], b.Parts()[0]
+	_, x, _ := first.remote()
+	_, y, _ := second.remote()
+	return cmp.Or(cmp.Compare(first.Path, second.Path), cmp.Compare(x.tensor.Begin, y.tensor.Begin))
 }
 
 // Expect announces to remote folders that tensors will be read once each, in this order. whole says that nothing else

@@ -56,7 +56,6 @@ type Source struct {
 	unread     []string // keys of config.json that could have a meaning, which its type does not read
 	left       []LeftFile
 	assumed    []string
-	doubtful   []string                // names in ignored that the tensor table decides about
 	folder     safetensors.Folder      // nil for an image
 	checkpoint *safetensors.Checkpoint // of a folder
 	image      digest.Digest
