@@ -73,8 +73,8 @@ func (c *Checkpoint) take(folder Folder, weights map[string]string, shards map[s
 		c.tensors = append(c.tensors, Source{t, f})
 	}
 	if len(moved) > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%s is of other files than these: %s not in the file that it names, such as "+
-			"%s; read from where they are", indexName, tensors(len(moved)), quote(moved[0])))
+		c.notes = append(c.notes, fmt.Sprintf("%s is stale: it names the wrong file for %s, such as %s; "+
+			"read from where they are", indexName, tensors(len(moved)), quote(moved[0])))
 	}
 	for _, f := range c.files {
 		for _, t := range f.Header().Tensors {
@@ -139,7 +139,7 @@ func (c *Checkpoint) openOther(
 				return slices.Contains(names, name)
 			})
 			other.stale = missing
-			other.notes = []string{fmt.Sprintf("%s is of other files than these: it lists files that do not exist; "+
+			other.notes = []string{fmt.Sprintf("%s is stale: it lists files that do not exist; "+
 				"read instead: %s", indexName, shortList(names))}
 			*c = *other
 			return nil
