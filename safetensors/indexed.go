@@ -73,7 +73,7 @@ func (c *Checkpoint) take(folder Folder, weights map[string]string, shards map[s
 		c.tensors = append(c.tensors, Source{t, f})
 	}
 	if len(moved) > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%s is stale: it names the wrong file for %s, such as %s; "+
+		c.notes = append(c.notes, fmt.Sprintf("%s is stale: %s not in the file that it names, such as %s; "+
 			"read from where they are", indexName, tensors(len(moved)), quote(moved[0])))
 	}
 	for _, f := range c.files {
