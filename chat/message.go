@@ -22,6 +22,7 @@ type Message struct {
 	ToolCallID string
 	Name       string
 	Extra      *jinja.Dict // other fields, unchanged
+	At         string      // what errors call the message, such as messages[3]
 }
 
 // Part is a part of a message's content: {"type": "text", "text": ...}, {"type": "image", ...} and so on.
@@ -36,6 +37,7 @@ type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments jinja.Value // usually *jinja.Dict; a string if it is not a JSON object
+	Text      string      // the JSON text that the arguments were given as, or ""
 }
 
 // Tool describes a function that the model may call: the request's JSON, unchanged.
@@ -123,20 +125,20 @@ func (m *Message) setToolCalls(v jinja.Value) error {
 			}
 		}
 		args, _ := fn.Get("arguments")
-		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: field(d, "id"), Name: field(fn, "name"), Arguments: Arguments(args)})
+		m.ToolCalls = append(m.ToolCalls, NewCall(field(d, "id"), field(fn, "name"), args))
 	}
 	return nil
 }
 
-// Arguments decodes arguments given as JSON text to an object, which templates expect. Any other value is returned
-// unchanged.
-func Arguments(v jinja.Value) jinja.Value {
-	if s, ok := v.(string); ok {
-		if d, err := jinja.DecodeVars([]byte(s)); err == nil {
-			return d
+// NewCall returns a call. Arguments that are the JSON text of an object become the object.
+func NewCall(id, name string, arguments jinja.Value) ToolCall {
+	c := ToolCall{ID: id, Name: name, Arguments: arguments}
+	if text, ok := arguments.(string); ok {
+		if d, err := jinja.DecodeVars([]byte(text)); err == nil {
+			c.Arguments, c.Text = d, text
 		}
 	}
-	return v
+	return c
 }
 
 func field(d *jinja.Dict, key string) string {

@@ -24,6 +24,9 @@ const (
 	TemplateCompile = 2_000_000
 	// TemplateSteps bounds what one render evaluates.
 	TemplateSteps = 50_000_000
+	// TemplateProbeSteps bounds what the render of one small conversation evaluates, of the about 60 that find out what a
+	// template accepts.
+	TemplateProbeSteps = 500_000
 	// TemplateCalls bounds calls within calls while a template renders.
 	TemplateCalls = 500
 	// TemplateLevels bounds the levels of all those calls together, and so the stack.

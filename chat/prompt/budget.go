@@ -51,7 +51,9 @@ func Render(ctx context.Context, b Budget, t chat.Template, r chat.Request) (str
 	if err := checkText(size); err != nil {
 		return "", err
 	}
+	steps := r.Options.Limits.Steps
 	r.Options.Limits = renderLimits(size)
+	r.Options.Limits.Steps = steps
 	release, err := b.Take(ctx, r.Options.Limits.Memory+2*r.Options.Limits.Output) // the output buffer grows by doubling
 	if err != nil {
 		return "", err

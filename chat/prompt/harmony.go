@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/fit"
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
@@ -29,7 +30,7 @@ func harmony(r chat.Request) chat.Request {
 			i++
 			results = append(results, plainText(r.Messages[i]))
 		}
-		out = append(out, oneByOne(m, results)...)
+		out = append(out, fit.OneByOne(m, results)...)
 	}
 	r.Messages, r.Tools = out, slices.Clone(r.Tools)
 	for i, t := range r.Tools {
@@ -61,28 +62,4 @@ func described(t chat.Tool) chat.Tool {
 func plainText(m chat.Message) chat.Message {
 	m.Parts, m.Null = nil, false
 	return m
-}
-
-// oneByOne returns a message for each call of m, and behind it the results that name the call. Results that name none
-// are those of the calls in order, and those left over are those of the last one.
-func oneByOne(m chat.Message, results []chat.Message) []chat.Message {
-	var out []chat.Message
-	used := make([]bool, len(results))
-	for i, call := range m.ToolCalls {
-		one := m
-		one.ToolCalls = []chat.ToolCall{call}
-		if i > 0 {
-			one.Content, one.Reasoning = "", ""
-		}
-		out = append(out, one)
-		last := i == len(m.ToolCalls)-1
-		for j, r := range results {
-			isIts := call.ID != "" && r.ToolCallID == call.ID || (r.ToolCallID == "" || call.ID == "") && j == i
-			if !used[j] && (isIts || last) {
-				used[j] = true
-				out = append(out, r)
-			}
-		}
-	}
-	return out
 }

@@ -25,8 +25,11 @@ type Model interface {
 type Conversation struct {
 	chat.Request
 	Pictures []runtime.Picture // one for each "image" part of the messages, in order, with distinct IDs
-	Answer   string            // the start of the model's message, which it continues
-	Budget   Budget            // for the memory to build the prompt; nil: unlimited
+	// Continue makes the model continue the last message, if that is its own and has no calls. Otherwise it begins a new one.
+	Continue bool
+	Budget Budget // for the memory to build the prompt; nil: unlimited
+
+	answer, thought string // the message that the model continues
 }
 
 // Prompt is the prompt of a conversation, with a reader for the generated text.
@@ -83,15 +86,7 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 
 func (s chosen) begin(ctx context.Context, m Model, c Conversation) (*Prompt, error) {
 	rules, tag := parse.AnswerRules(s.Texts.Parser)
-	c.Request = s.prepared(c.Request)
-	c.BOS, c.EOS = m.BOSEOS()
-	text, ids, err := s.render(ctx, m, c)
-	if len(c.Pictures) > 0 && (err != nil || s.Template == nil || m.PicturePlaces(ids) < len(c.Pictures)) {
-		// The template does not support pictures: insert the model's picture tokens into the texts.
-		if c, err = c.withPictureTokens(m); err == nil {
-			text, ids, err = s.render(ctx, m, c)
-		}
-	}
+	text, ids, c, err := s.fitted(ctx, m, c)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +94,7 @@ func (s chosen) begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	if s.Template == nil || !parse.Known(s.Texts.Parser) {
 		return p, nil
 	}
-	if c.Answer == "" {
+	if c.answer == "" {
 		p.AnswerTag, p.AnswerRules = tag, rules
 	}
 	_, think := parse.Detect(s.Text)
@@ -107,6 +102,7 @@ func (s chosen) begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	if think == (parse.Tags{}) {
 		think = parse.Thinks(s.Texts.Parser)
 	}
+	o.Thinking = o.Thinking || c.thought != "" && c.answer == ""
 	if o.Thinking {
 		p.Thinking = think.Close
 	} else {
@@ -137,33 +133,15 @@ func (s chosen) render(ctx context.Context, m Model, c Conversation) (text strin
 		bos = true
 		text, err = s.plain(c)
 	} else {
-		text, err = Render(ctx, c.Budget, s.Template, c.Request)
+		text, err = Render(ctx, c.Budget, s.Template, s.prepared(c.Request))
 	}
 	if err == nil {
-		text += s.answerStart(text, c.Answer)
+		text += s.answerStart(text, c)
 		ids, err = Encode(ctx, c.Budget, text, func(text string) ([]int32, error) {
 			return m.EncodeRendered(text, bos)
 		})
 	}
 	return text, ids, err
-}
-
-// answerStart returns the start of the answer. If the prompt ends within thinking, it ends the thinking first.
-func (s chosen) answerStart(prompt, answer string) string {
-	if answer == "" || s.Template == nil {
-		return answer
-	}
-	if _, tag := parse.AnswerRules(s.Texts.Parser); tag != "" {
-		return tag + answer
-	}
-	_, think := parse.Detect(s.Text)
-	if !parse.Opens(s.Texts.Parser, think, prompt) {
-		return answer
-	}
-	if think.Close == "" {
-		think = parse.Thinks(s.Texts.Parser)
-	}
-	return think.Close + "\n\n" + answer
 }
 
 // plain returns the prompt for a model without a template.
@@ -177,9 +155,6 @@ func (s *Style) plain(c Conversation) (string, error) {
 	}
 	if len(c.Tools) > 0 {
 		return "", fmt.Errorf("%s: %w, which tools require", s.name, chat.ErrNoTemplate)
-	}
-	if c.Think != nil {
-		return "", fmt.Errorf("%s: %w, which controlling thinking requires", s.name, chat.ErrNoTemplate)
 	}
 	return text.String(), nil
 }

@@ -20,6 +20,7 @@ type Style struct {
 
 	name          string // the model's name, for errors
 	fromModelfile bool   // the template is that of a TEMPLATE line
+	shapes        *shapes
 }
 
 // Open reads an image's texts and templates. Templates are compiled when a request needs them; see [Style.Ready].
@@ -28,7 +29,8 @@ func Open(store *store.Store, entry *store.Entry) (*Style, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Style{Texts: texts, Templates: texts.Templates, name: entry.Name.String(), fromModelfile: texts.Own != ""}, nil
+	return &Style{Texts: texts, Templates: texts.Templates, name: entry.Name.String(), fromModelfile: texts.Own != "",
+		shapes: &shapes{}}, nil
 }
 
 // HasTemplate reports whether prompts are rendered, not used verbatim.
@@ -43,6 +45,11 @@ func (s *Style) Ready(ctx context.Context, r chat.Request) error {
 // choose returns the template of a request, or none for a model without templates.
 func (s *Style) choose(ctx context.Context, r chat.Request) (chosen, error) {
 	c := chosen{Style: s}
+	if s.shapes == nil {
+		other := *s
+		other.shapes = &shapes{} // of a literal: nothing is kept
+		c.Style = &other
+	}
 	if !s.HasTemplate() {
 		return c, nil
 	}
@@ -62,7 +69,7 @@ type chosen struct {
 // With returns a copy of the style with another template.
 func (s *Style) With(ctx context.Context, template string) (*Style, error) {
 	other := *s
-	other.Templates, other.fromModelfile = chat.One(template), true
+	other.Templates, other.fromModelfile, other.shapes = chat.One(template), true, &shapes{}
 	_, err := other.Templates.Choose(ctx, chat.Request{})
 	if err != nil {
 		return nil, err

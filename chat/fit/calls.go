@@ -1,0 +1,149 @@
+package fit
+
+import (
+	"strings"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/jinja"
+)
+
+// fitCalls adapts tool calls and their results.
+func (s *Shape) fitCalls(list []chat.Message, c Calls) []chat.Message {
+	var out []chat.Message
+	names := map[string]string{} // of calls, by id
+	for i := 0; i < len(list); i++ {
+		m := list[i]
+		switch {
+		case isModels(m) && len(m.ToolCalls) > 0:
+			n := i + 1
+			for n < len(list) && list[n].Role == roleTool {
+				n++
+			}
+			for _, call := range m.ToolCalls {
+				names[call.ID] = call.Name
+			}
+			out = append(out, c.round(m, named(list[i+1:n], names))...)
+			i = n - 1
+		case m.Role == roleTool && !c.Unnamed:
+			out = append(out, asText(named([]chat.Message{m}, names)[0]))
+		default:
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// named returns results with the names of their calls.
+func named(results []chat.Message, names map[string]string) []chat.Message {
+	var out []chat.Message
+	for _, r := range results {
+		if r.Name == "" {
+			r.Name = names[r.ToolCallID]
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// round returns the messages of calls and their results.
+func (c Calls) round(m chat.Message, results []chat.Message) []chat.Message {
+	if !c.Shown {
+		return c.textRound(m, results)
+	}
+	var out []chat.Message
+	if (m.Content != "" || len(m.Parts) > 0) && !c.Beside {
+		text := m
+		text.ToolCalls = nil
+		m.Content, m.Parts, m.Reasoning = "", nil, ""
+		out = append(out, text)
+	}
+	if !c.Open && len(results) == 0 {
+		for _, call := range m.ToolCalls {
+			results = append(results, chat.Message{Role: roleTool, Name: call.Name, ToolCallID: call.ID, At: m.At})
+		}
+	}
+	round := append([]chat.Message{m}, results...)
+	if len(m.ToolCalls) > 1 && !c.Several {
+		round = OneByOne(m, results)
+	}
+	for _, x := range round {
+		out = append(out, c.formed(x))
+	}
+	return out
+}
+
+// textRound returns calls and results as texts, for templates that do not show them.
+func (c Calls) textRound(m chat.Message, results []chat.Message) []chat.Message {
+	text := m
+	text.ToolCalls, text.Null = nil, false
+	for _, call := range m.ToolCalls {
+		d := jinja.NewDict()
+		d.Put("name", call.Name)
+		d.Put("arguments", arguments(call))
+		if json, err := jinja.EncodeJSON(d); err == nil { // values that a request decoded can be encoded
+			text = joined(text, chat.Message{Content: json})
+		}
+	}
+	out := []chat.Message{text}
+	for _, r := range results {
+		if !c.Results {
+			r = asText(r)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// asText returns a result as a user turn.
+func asText(r chat.Message) chat.Message {
+	head := "Result of the tool:\n"
+	if r.Name != "" {
+		head = "Result of " + r.Name + ":\n"
+	}
+	out := joined(chat.Message{Role: roleUser, Content: strings.TrimSpace(head), At: r.At}, chat.Message{
+		Content: r.Content, Parts: r.Parts})
+	return out
+}
+
+// OneByOne returns a message for each call of m, and behind it the results that name the call. Results that name none
+// are those of the calls in order, and those left over are those of the last one.
+func OneByOne(m chat.Message, results []chat.Message) []chat.Message {
+	var out []chat.Message
+	used := make([]bool, len(results))
+	for i, call := range m.ToolCalls {
+		one := m
+		one.ToolCalls = []chat.ToolCall{call}
+		if i > 0 {
+			one.Content, one.Parts, one.Reasoning = "", nil, ""
+		}
+		out = append(out, one)
+		last := i == len(m.ToolCalls)-1
+		for j, r := range results {
+			isIts := call.ID != "" && r.ToolCallID == call.ID || (r.ToolCallID == "" || call.ID == "") && j == i
+			if !used[j] && (isIts || last) {
+				used[j] = true
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// afterResults adapts user turns that follow a result.
+func (s *Shape) afterResults(list []chat.Message, c Calls) []chat.Message {
+	if c.UserAfter {
+		return list
+	}
+	var out []chat.Message
+	for _, m := range list {
+		if n := len(out); n > 0 && m.Role == roleUser && out[n-1].Role == roleTool {
+			if !c.Gap {
+				out[n-1] = joined(out[n-1], m)
+				continue
+			}
+			out = append(out, chat.Message{Role: chat.Assistant, At: m.At})
+		}
+		out = append(out, m)
+	}
+	return out
+}
