@@ -16,7 +16,8 @@ type Request struct {
 	AddGenerationPrompt bool        // end with the header of the model's turn
 	BOS, EOS            string      // the tokenizer's special tokens
 	Think               *bool       // enable_thinking; nil: undefined, the template decides
-	ThinkLevel          string      // reasoning_effort: low, medium, high
+	ThinkLevel          string      // reasoning_effort: minimal, low, medium, high, xhigh, max
+	ThinkBudget         *int        // thinking_budget: tokens
 	Extra               *jinja.Dict // more variables; they override those above
 	Suffix              string      // text after the gap to fill; Go templates only
 	Options             jinja.Options
@@ -101,6 +102,9 @@ func (r Request) Vars() *jinja.Dict {
 	}
 	if r.ThinkLevel != "" {
 		set("reasoning_effort", r.ThinkLevel)
+	}
+	if r.ThinkBudget != nil {
+		set("thinking_budget", int64(*r.ThinkBudget))
 	}
 	if r.Extra != nil {
 		r.Extra.Each(func(k, v jinja.Value) bool { _ = d.Set(k, v); return true })

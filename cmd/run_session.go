@@ -165,7 +165,7 @@ func (s *session) closeBackend() {
 func (r runJSON) message() chat.Message {
 	m := chat.Message{Role: "assistant", Content: r.Text, Reasoning: r.Thinking}
 	for _, c := range r.ToolCalls {
-		call := chat.ToolCall{ID: c.ID, Name: c.Name, Arguments: chat.Arguments(string(c.Arguments))}
+		call := chat.NewCall(c.ID, c.Name, string(c.Arguments))
 		m.ToolCalls = append(m.ToolCalls, call)
 	}
 	return m

@@ -8,16 +8,13 @@ import (
 	"github.com/ingotml/ingot/server/wire"
 )
 
-// checkCapabilities rejects conversations with a model that only computes embeddings, and tools and thinking that the
-// model's template would silently ignore.
+// checkCapabilities rejects conversations with a model that only computes embeddings, and tools that the model's
+// template would silently ignore. Thinking is a hint.
 func (m *Model) checkCapabilities(style *prompt.Style, c *prompt.Conversation) error {
 	if err := m.CheckHead(); err != nil {
 		return err
 	}
 	if !style.HasTemplate() {
-		if c.Think != nil && !*c.Think {
-			c.Think = nil // the model does not think anyway
-		}
 		return nil // package prompt rejects everything else that needs a template
 	}
 	can := m.Entry.Image.Config.Capabilities
@@ -26,9 +23,6 @@ func (m *Model) checkCapabilities(style *prompt.Style, c *prompt.Conversation) e
 	}
 	if len(c.Tools) > 0 && !slices.Contains(can, manifest.CapTools) {
 		return wire.BadRequest("%s does not support tools: its chat template does not use them", m.Name())
-	}
-	if c.Think != nil && *c.Think && !style.CanThink(can, c.Request) {
-		return wire.BadRequest("%s does not support thinking: its chat template has no control for it", m.Name())
 	}
 	return nil
 }

@@ -174,16 +174,18 @@ var shapes = []struct {
 		r(2, "rr2"), a("aa2"), u("uu2")}, "ss1 uu1 aa1 fnn1 Paris fnn2 Rome rr1 rr2 aa2 uu2", false},
 	{"empty result", []chat.Message{u("uu1"), ac("null", paris), r(1, "")}, "uu1 fnn1 Paris", true},
 	{"cut arguments", []chat.Message{u("uu1"), ac("", `{"city": "Par`), r(1, "rr1")}, "uu1 fnn1 Par rr1", true},
-	{"cut arguments, nested", []chat.Message{u("uu1"), ac("", `{"a": [1, {"b": "Par\`), r(1, "rr1")}, "fnn1 Par rr1", true},
+	{"cut arguments, nested", []chat.Message{u("uu1"), ac("", `{"a": [1, {"b": "Par\`), r(1, "rr1")}, "fnn1 Par rr1",
+		true},
 	{"empty arguments", []chat.Message{u("uu1"), ac("", ""), r(1, "rr1")}, "uu1 fnn1 rr1", true},
 	{"null arguments", []chat.Message{u("uu1"), ac("", "null"), r(1, "rr1")}, "uu1 fnn1 rr1", true},
 	{"arguments of words", []chat.Message{u("uu1"), ac("", "Paris please"), r(1, "rr1")}, "uu1 fnn1 Paris rr1", true},
 	{"arguments in a list", []chat.Message{u("uu1"), ac("", `["Paris"]`), r(1, "rr1")}, "uu1 fnn1 Paris rr1", true},
-	{"arguments with quotes", []chat.Message{u("uu1"), ac("", `{"city": "Par\"is\\ é"}`), r(1, "rr1")}, "fnn1 rr1", true},
+	{"arguments with quotes", []chat.Message{u("uu1"), ac("", `{"city": "Par\"is\\ é"}`), r(1, "rr1")}, "fnn1 rr1",
+		true},
 }
 
-// moved are the shapes that are adapted even where a template takes them: it shows their texts in an order, in a form or
-// in a place that its model was not trained with.
+// moved are the shapes that are adapted even where a template takes them: it shows their texts in an order, in a form
+// or in a place that its model was not trained with.
 var moved = regexp.MustCompile(`system|parts|nothing|arguments|null answer|result without a call`)
 
 // Every conversation that a client may send renders with every template, none of its texts is dropped, and what the
@@ -269,5 +271,6 @@ func TestLongerConversationsBeginAlike(t *testing.T) {
 
 // rendering is the prompt of a conversation without adaptation.
 func rendering(t *testing.T, c chat.Template, tools []chat.Tool, list ...chat.Message) (string, error) {
-	return c.Render(t.Context(), chat.Request{Messages: list, Tools: tools, AddGenerationPrompt: true, BOS: "<s>", EOS: "</s>"})
+	return c.Render(t.Context(), chat.Request{Messages: list, Tools: tools, AddGenerationPrompt: true, BOS: "<s>",
+		EOS: "</s>"})
 }

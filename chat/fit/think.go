@@ -58,8 +58,10 @@ func (s *Shape) Think(r *chat.Request) {
 	t := s.Thinking
 	off := r.Think != nil && !*r.Think
 	switch {
-	case off && !t.Switch && len(t.Levels) > 0:
+	case off && !t.Switch && len(t.Levels) > 0 && r.ThinkLevel == "":
 		r.ThinkLevel = t.Levels[0] // none, or the least
+	case off && !t.Switch && r.ThinkLevel != "":
+		r.ThinkLevel = t.nearest(r.ThinkLevel) // asked for in spite of that
 	case off:
 		r.ThinkLevel = ""
 	case r.ThinkLevel != "":

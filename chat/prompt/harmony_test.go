@@ -86,7 +86,8 @@ func TestHarmonyPrompt(t *testing.T) {
 		"":   "<|start|>assistant",
 		"So": "<|start|>assistant<|channel|>final<|message|>So",
 	} {
-		c := Conversation{Request: chat.Request{Messages: []chat.Message{user("Hi", 0)}}, Answer: answer}
+		c := Conversation{Request: chat.Request{Messages: []chat.Message{user("Hi", 0),
+			{Role: chat.Assistant, Content: answer}}}, Continue: true}
 		p, err := s.Begin(t.Context(), letters{}, c)
 		if err != nil {
 			t.Fatal(err)

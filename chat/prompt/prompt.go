@@ -25,9 +25,10 @@ type Model interface {
 type Conversation struct {
 	chat.Request
 	Pictures []runtime.Picture // one for each "image" part of the messages, in order, with distinct IDs
-	// Continue makes the model continue the last message, if that is its own and has no calls. Otherwise it begins a new one.
+	// Continue makes the model continue the last message, if that is its own and has no calls. Otherwise it begins a new
+	// one.
 	Continue bool
-	Budget Budget // for the memory to build the prompt; nil: unlimited
+	Budget   Budget // for the memory to build the prompt; nil: unlimited
 
 	answer, thought string // the message that the model continues
 }

@@ -122,7 +122,10 @@ func TestPrompts(t *testing.T) {
 		"no template, pictures": {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}},
 			Pictures: pictures(2)}, "^**a"},
 		"continued response": {[]modelfile.Command{template(plain)},
-			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
+			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0), said("so")}}, Continue: true},
+			"^user:a;so"},
+		"last message of the model": {[]modelfile.Command{template(plain)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0), said("so")}}}, "^user:a;assistant:so;"},
 		"template": {[]modelfile.Command{template(plain)},
 			Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}},
 			"^system:s;user:a;"},
@@ -155,7 +158,6 @@ func TestPrompts(t *testing.T) {
 		"system": {Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}}}},
 			chat.ErrNoTemplate},
 		"tools": {Conversation{Request: chat.Request{Tools: make([]chat.Tool, 1)}}, chat.ErrNoTemplate},
-		"think": {Conversation{Request: chat.Request{Think: new(bool)}}, chat.ErrNoTemplate},
 		"pictures": {Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1)}}, Pictures: pictures(1)},
 			runtime.ErrPictures},
 	} {
@@ -183,7 +185,7 @@ func TestReader(t *testing.T) {
 		events[1].Text != "so" {
 		t.Errorf("%+v", events)
 	}
-	c.Answer = "It is"
+	c.Messages, c.Continue = append(c.Messages, said("It is")), true
 	p, err = s.Begin(t.Context(), letters{}, c)
 	if err != nil || !strings.HasSuffix(text(p.IDs), "<think></think>\n\nIt is") || p.Thinking != "" {
 		t.Errorf("continued response: %q, %+v, %v", text(p.IDs), p, err)
@@ -211,5 +213,50 @@ func TestWith(t *testing.T) {
 	}
 	if other, err := s.With(t.Context(), `{{ messages }}`); err != nil || other.Fills() {
 		t.Errorf("%v, or a template without a suffix supports one", err)
+	}
+}
+
+// said is a message of the model.
+func said(text string) chat.Message { return chat.Message{Role: chat.Assistant, Content: text} }
+
+// A given thought is continued, or ends before the answer that follows it.
+func TestContinuedThoughts(t *testing.T) {
+	const opens = "{% for m in messages %}{{ m.content }}{% endfor %}{% if add_generation_prompt %}<think>\n{% endif %}" +
+		"{# </think> #}"
+	const closed = "{% for m in messages %}{{ m.content }}{% endfor %}{# <think></think> #}"
+	for _, c := range []struct{ template, thought, answer, want, think string }{
+		{opens, "hm", "", "u<think>\nhm", "</think>"},
+		{opens, "hm", "so", "u<think>\nhm\n</think>\n\nso", ""},
+		{opens, "", "so", "u<think>\n</think>\n\nso", ""},
+		{closed, "hm", "", "u<think>\nhm", "</think>"},
+		{closed, "hm", "so", "u<think>\nhm\n</think>\n\nso", ""},
+		{closed, "", "so", "uso", ""},
+	} {
+		s := style(t, template(c.template), modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
+		last := said(c.answer)
+		last.Reasoning = c.thought
+		q := Conversation{Request: chat.Request{Messages: []chat.Message{user("u", 0), last}}, Continue: true}
+		q.AddGenerationPrompt = true
+		p, err := s.Begin(t.Context(), letters{}, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(p.IDs); !strings.HasSuffix(got, c.want) || p.Thinking != c.think {
+			t.Errorf("%q, %q: got %q and %q, want %q and %q", c.thought, c.answer, got, p.Thinking, c.want, c.think)
+		}
+	}
+}
+
+// What no adaptation can express is an error that names the message and has the template's own words.
+func TestRefusedMessage(t *testing.T) {
+	s := style(t, template("{% for m in messages %}{% if 'bad' in m.content %}{{ raise_exception('no bad words') }}"+
+		"{% endif %}{{ m.content }}{% endfor %}"))
+	list := []chat.Message{user("a", 0), said("b"), user("bad", 0), said("c"), user("d", 0)}
+	for i := range list {
+		list[i].At = fmt.Sprintf("messages[%d]", i)
+	}
+	_, err := s.Begin(t.Context(), letters{}, Conversation{Request: chat.Request{Messages: list}})
+	if err == nil || !strings.Contains(err.Error(), "messages[2]: ") || !strings.Contains(err.Error(), "no bad words") {
+		t.Errorf("%v", err)
 	}
 }

@@ -34,6 +34,10 @@ func TestBeginOnce(t *testing.T) {
 	taken, encoded := 0, 0
 	c := Conversation{Budget: countedBudget{&taken}}
 	c.Messages = []chat.Message{{Role: "user", Content: "Hi"}}
+	if _, err := s.Begin(t.Context(), letters{}, c); err != nil { // finds out what the template accepts
+		t.Fatal(err)
+	}
+	taken = 0
 	p, err := s.Begin(t.Context(), countedLetters{encoded: &encoded}, c)
 	if err != nil {
 		t.Fatal(err)

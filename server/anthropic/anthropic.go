@@ -22,7 +22,7 @@ type messagesRequest struct {
 	System        contentBlocks   `json:"system"`
 	Tools         []toolParam     `json:"tools"`
 	ToolChoice    toolChoiceParam `json:"tool_choice"`
-	Thinking      *thinkingParam  `json:"thinking"`
+	Thinking      thinkingParam   `json:"thinking"`
 	StopSequences []string        `json:"stop_sequences"`
 	Stream        bool            `json:"stream"`
 	Temperature   *float64        `json:"temperature"`
@@ -33,8 +33,8 @@ type messagesRequest struct {
 	params.SchemaOptions
 	params.Urgency
 	Output struct {
-		Format *outputFormat `json:"format"`
-		Effort string        `json:"effort"`
+		Format *outputFormat   `json:"format"`
+		Effort params.Thinking `json:"effort"`
 	} `json:"output_config"`
 }
 
@@ -119,10 +119,26 @@ type toolChoiceParam struct {
 	One  bool   `json:"disable_parallel_tool_use"`
 }
 
+// thinkingParam is {"type": "enabled", "budget_tokens": ...} and the like.
 type thinkingParam struct {
-	Type    string `json:"type"` // enabled, adaptive, between_tools or disabled
-	Budget  *int   `json:"budget_tokens"`
-	Display string `json:"display"` // summarized or omitted
+	params.Thinking
+	given        bool
+	betweenTools bool
+	omitted      bool // the response does not show the thinking
+}
+
+// shown reports whether the response has thinking blocks: the client asked for thinking.
+func (t thinkingParam) shown() bool { return t.given && !t.omitted && (t.On == nil || *t.On) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *thinkingParam) UnmarshalJSON(b []byte) error {
+	var o struct {
+		Type    string `json:"type"`
+		Display string `json:"display"`
+	}
+	_ = json.Unmarshal(b, &o) // a hint
+	t.given, t.betweenTools, t.omitted = string(b) != "null", o.Type == "between_tools", o.Display == "omitted"
+	return t.Thinking.UnmarshalJSON(b)
 }
 
 // outputFormat is {"type": "json_schema", "schema": ...}.

@@ -130,6 +130,9 @@ func TestMessagesWithTools(t *testing.T) {
 	}
 }
 
+// called is a message with calls, for a template that does not show calls.
+const called = "So\n\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n\n{\"name\": \"g\", \"arguments\": {}}"
+
 func TestMessagesPrompt(t *testing.T) {
 	f := serve(t, nil)
 	const call = `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},` +
@@ -151,17 +154,17 @@ func TestMessagesPrompt(t *testing.T) {
 		"tools": {`"messages":[{"role":"user","content":"a"},` + call +
 			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"2"},{"type":"tool_result",` +
 			`"tool_use_id":"c1","is_error":true},{"type":"text","text":"and"}]}]`,
-			"system:brief|user:a|assistant:So|tool:2|tool:error|user:and|think=False"},
+			"system:brief|user:a|assistant:" + called + "|tool:2|tool:error|user:and|think=False"},
 		"result of blocks": {`"messages":[` + call +
 			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"2"},` +
-			`{"type":"text","text":"3"}]}]}]`, "system:brief|assistant:So|tool:2\n3|think=False"},
+			`{"type":"text","text":"3"}]}]}]`, "system:brief|assistant:" + called + "|tool:2\n3|think=False"},
 		"document": {`"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text",` +
 			`"media_type":"text/plain","data":"d"}}]}]`, "system:brief|user:d|think=False"},
 		"thinking": {`"thinking":{"type":"adaptive"},"output_config":{"effort":"max"},"messages":[{"role":"user",` +
 			`"content":"a"}]`, "system:brief|user:a|think=True"},
 		"thinking between tools": {`"thinking":{"type":"between_tools"},"messages":[` + call +
 			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"2"}]}]`,
-			"system:brief|assistant:So|tool:2|think=True"},
+			"system:brief|assistant:" + called + "|tool:2|think=True"},
 		"no thinking before tools": {`"thinking":{"type":"between_tools"},"messages":[{"role":"user","content":"a"}]`,
 			"system:brief|user:a|think=False"},
 		"continued response": {`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"It is"}]`,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
@@ -131,14 +130,11 @@ func (q *messagesRequest) until(b breakpoint, style *prompt.Style) (prompt.Conve
 		cut.Messages = append(append([]messageParam(nil), q.Messages[:b.message]...), last)
 	}
 	c, err := cut.conversation(style)
+	c.Continue = false
 	if err != nil || b.message >= 0 {
-		if c.Answer != "" {
-			c.Messages = append(c.Messages, chat.Message{Role: chat.Assistant, Content: c.Answer})
-			c.Answer = ""
-		}
 		return c, err
 	}
-	c.Pictures, c.Answer = nil, ""
+	c.Pictures = nil
 	if b.tool >= 0 {
 		c.Messages, c.Tools = nil, c.Tools[:min(b.tool+1, len(c.Tools))]
 		return c, nil

@@ -128,7 +128,7 @@ func (s *api) messagesJob(m *server.Model, p *prompt.Prompt, q *messagesRequest)
 // limitThinking ends thinking when the budget is used up, unless another format already applies during thinking.
 func (q *messagesRequest) limitThinking(f *runtime.Format, p *prompt.Prompt) {
 	switch {
-	case q.Thinking == nil || q.Thinking.Budget == nil:
+	case q.Thinking.Budget == nil:
 	case p.Thinking != "" && (f.Kind == "" || f.After == p.Thinking):
 		f.After, f.Within = p.Thinking, *q.Thinking.Budget
 	case f.Kind == "" && p.Tags.Open != "":
@@ -157,7 +157,7 @@ func (q *messagesRequest) piece(b *blocks, p server.Piece, marks breakpoints) er
 	if *q.MaxTokens == 0 {
 		return nil // the client only wants to fill the prefix cache
 	}
-	if t := q.Thinking; t != nil && t.Type != "disabled" && t.Display != "omitted" && p.Thinking != "" {
+	if p.Thinking != "" && q.Thinking.shown() {
 		if err := b.add(thinkingBlock, p.Thinking); err != nil {
 			return err
 		}

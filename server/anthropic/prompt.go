@@ -22,9 +22,8 @@ func (q *messagesRequest) conversation(style *prompt.Style) (prompt.Conversation
 	if len(q.Messages) == 0 {
 		return c, wire.BadParam("messages", "at least one message is required")
 	}
-	if err := q.think(style, &c.Request); err != nil {
-		return c, err
-	}
+	q.think(&c.Request)
+	c.Continue = true
 	var err error
 	if c.Tools, err = q.tools(); err != nil {
 		return c, err
@@ -33,12 +32,7 @@ func (q *messagesRequest) conversation(style *prompt.Style) (prompt.Conversation
 	if err := b.system(q.System); err != nil {
 		return c, err
 	}
-	turns := q.turns()
-	for i, t := range turns {
-		if style.HasTemplate() && i == len(turns)-1 && t.Role == chat.Assistant && t.onlyText() {
-			c.Answer = joined(t.Content)
-			continue
-		}
+	for _, t := range q.turns() {
 		if err := b.turn(t); err != nil {
 			return c, err
 		}
@@ -65,12 +59,6 @@ type turn struct {
 	at int // index of the first merged message
 }
 
-func (t turn) onlyText() bool {
-	return !slices.ContainsFunc(t.Content, func(b contentBlock) bool {
-		return b.Type != textBlock && b.Type != thinkingBlock && b.Type != redactedBlock
-	})
-}
-
 // joined returns the text of the text blocks. Each block starts on a new line.
 func joined(list []contentBlock) string {
 	var text strings.Builder
@@ -90,38 +78,18 @@ func addText(to *strings.Builder, text string) {
 }
 
 // think sets whether the model thinks. The default is no.
-func (q *messagesRequest) think(style *prompt.Style, r *chat.Request) error {
-	on := false
-	if t := q.Thinking; t != nil {
-		switch t.Type {
-		case "enabled":
-			if t.Budget != nil && *t.Budget < 1 {
-				return wire.BadParam("thinking.budget_tokens", "must be at least 1, is %d", *t.Budget)
-			}
-			on = true
-		case "adaptive":
-			on = true
-		case "between_tools":
-			last := q.Messages[len(q.Messages)-1].Content
-			on = slices.ContainsFunc(last, func(b contentBlock) bool { return b.Type == toolResultBlock })
-		case "disabled":
-		default:
-			return wire.BadParam("thinking.type", "%q is not enabled, adaptive, between_tools or disabled", wire.Clip(t.Type))
-		}
+func (q *messagesRequest) think(r *chat.Request) {
+	t := q.Thinking.Thinking
+	if q.Thinking.betweenTools {
+		last := q.Messages[len(q.Messages)-1].Content
+		t.On = new(slices.ContainsFunc(last, func(b contentBlock) bool { return b.Type == toolResultBlock }))
 	}
-	if on || style.HasTemplate() {
-		r.Think = &on
+	if t.On == nil {
+		t.On = new(false)
 	}
-	switch e := q.Output.Effort; e {
-	case "low", "medium", "high":
-		r.ThinkLevel = e
-	case "xhigh", "max":
-		r.ThinkLevel = "high"
-	case "":
-	default:
-		return wire.BadParam("output_config.effort", "%q is not low, medium, high, xhigh or max", wire.Clip(e))
-	}
-	return nil
+	effort := q.Output.Effort
+	effort.On = nil // says how much, not whether
+	t.Or(effort).Set(r)
 }
 
 // tools returns the request's tools in the form of templates. It returns none if tool_choice is none.
@@ -237,7 +205,7 @@ func (b *conversationBuilder) turn(t turn) error {
 
 // assistant adds a message of the model.
 func (b *conversationBuilder) assistant(at string, list []contentBlock) error {
-	m := chat.Message{Role: chat.Assistant, Content: joined(list)}
+	m := chat.Message{Role: chat.Assistant, Content: joined(list), At: at}
 	var thought strings.Builder
 	for i, x := range list {
 		switch x.Type {
@@ -268,7 +236,7 @@ func (b *conversationBuilder) user(at, role string, list []contentBlock) error {
 	content := &contents{}
 	flush := func() {
 		if !content.empty() {
-			b.messages = append(b.messages, content.message(chat.Message{Role: role}))
+			b.messages = append(b.messages, content.message(chat.Message{Role: role, At: at}))
 		}
 		content = &contents{}
 	}

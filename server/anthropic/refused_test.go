@@ -44,9 +44,6 @@ func TestMessagesRefused(t *testing.T) {
 		`"tool_choice":{"type":"any"},` + hi:                                           "the request has no tools",
 		`"tool_choice":{"type":"tool","name":"g"},` + hi:                               `no tool is named \"g\"`,
 		`"tool_choice":{"type":"sometimes"},` + hi:                                     "tool_choice.type",
-		`"thinking":{"type":"deeply"},` + hi:                                           "thinking.type",
-		`"thinking":{"type":"enabled","budget_tokens":0},` + hi:                        "thinking.budget_tokens",
-		`"output_config":{"effort":"some"},` + hi:                                      "output_config.effort",
 		`"output_config":{"format":{"type":"xml"}},` + hi:                              "output_config.format",
 		`"stop_sequences":["` + strings.Repeat("x", params.MaxStopText+1) + `"],` + hi: "stop",
 		content(`{"type":"text","text":"` + strings.Repeat("word ", 600) + `"}`):       "prompt is too long: ",
@@ -178,7 +175,7 @@ func FuzzMessages(f *testing.F) {
 			return
 		}
 		c, err := q.conversation(style)
-		if err == nil && len(c.Messages) == 0 && c.Answer == "" && len(q.Messages) > 0 &&
+		if err == nil && len(c.Messages) == 0 && len(q.Messages) > 0 &&
 			slices.ContainsFunc(q.Messages, func(m messageParam) bool { return joined(m.Content) != "" }) {
 			t.Errorf("no messages from %s", body)
 		}

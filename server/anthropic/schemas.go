@@ -11,6 +11,12 @@ var schemas = openapi.Special{
 	reflect.TypeFor[blockSource](): func(s *openapi.Schemas) openapi.Schema {
 		return s.Object(reflect.TypeFor[blockSource](), false)
 	},
+	reflect.TypeFor[thinkingParam](): openapi.Fixed(openapi.Schema{
+		"type": []string{"object", "string", "boolean", "number", "null"}, "properties": openapi.Schema{
+			"type":          openapi.Schema{"enum": []any{"enabled", "adaptive", "between_tools", "disabled"}},
+			"budget_tokens": openapi.Schema{"type": "integer"},
+			"display":       openapi.Schema{"enum": []any{"summarized", "omitted"}},
+		}}),
 	reflect.TypeFor[contentBlocks](): func(s *openapi.Schemas) openapi.Schema {
 		return openapi.Schema{"anyOf": []openapi.Schema{
 			{"type": []string{"string", "null"}},

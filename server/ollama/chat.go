@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/chat"
@@ -132,8 +133,10 @@ func (s *api) chatPrompt(r *http.Request, m *server.Model, q chatRequest) (*prom
 // messages, and the request's messages. An empty system message counts as none.
 func (q chatRequest) conversation(style *prompt.Style) (prompt.Conversation, error) {
 	var c prompt.Conversation
-	c.Tools, c.Think, c.ThinkLevel = q.Tools, q.Think.On, q.Think.Level
-	for _, m := range q.Messages {
+	c.Tools, c.Continue = q.Tools, true
+	q.Think.Set(&c.Request)
+	for i, m := range q.Messages {
+		m.At, m.Role = fmt.Sprintf("messages[%d]", i), strings.ToLower(m.Role)
 		for _, text := range m.images {
 			p, err := server.DecodePicture(text, len(c.Pictures))
 			if err != nil {

@@ -67,8 +67,6 @@ func TestGenerate(t *testing.T) {
 		`{`:              "unexpected end of JSON",
 		`{"prompt":"x"}`: "the model is missing",
 		`{"model":"plain","prompt":"x","system":"s"}`:                  "which a system message requires",
-		`{"model":"plain","prompt":"x","think":true}`:                  "which controlling thinking requires",
-		`{"model":"plain","prompt":"x","think":"deeply"}`:              "think must be true, false",
 		`{"model":"plain","prompt":"x","suffix":"y"}`:                  "does not support insert",
 		`{"model":"plain","prompt":"x","template":"{{ .Prompt"}`:       "template",
 		`{"model":"plain","prompt":"x","images":["AAAA"]}`:             "vision",
@@ -119,7 +117,8 @@ func TestChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := m.EncodeRendered("system:brief|user:Hi|assistant:|tool:2|T=f|think=False", true)
+	want, err := m.EncodeRendered("system:brief|user:Hi|assistant:"+
+		"{\"name\": \"f\", \"arguments\": {\"x\": 1}}|tool:2|T=f|think=False", true)
 	if err != nil {
 		t.Fatal(err)
 	}

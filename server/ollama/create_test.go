@@ -256,7 +256,7 @@ func TestCopyDelete(t *testing.T) {
 	f.Has(t, "POST", "/api/show", `{"model":"plain"}`, 200)
 }
 
-// Tools and thinking that a chat template does not support are an error.
+// Tools that a chat template does not support are an error. Thinking is a hint.
 func TestCapabilities(t *testing.T) {
 	f := serve(t, nil)
 	f.Has(t, "POST", "/api/create",
@@ -264,7 +264,7 @@ func TestCapabilities(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"Hi"}],"stream":false`
 	const tool = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
 	f.Has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,`+tool+`}`, 400, "does not support tools")
-	f.Has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":"low"}`, 400, "does not support thinking")
+	f.Has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":"low"}`, 200, "Hello world")
 	f.Has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":false,"tools":[],"format":"","keep_alive":"1m"}`, 200,
 		"Hello world")
 	f.Has(t, "POST", "/api/chat", `{"model":"talk",`+hi+`,`+tool+`,"think":"high"}`, 200)
@@ -285,7 +285,7 @@ func TestCapabilities(t *testing.T) {
 		t.Errorf("prompt %v, want %v", got, want)
 	}
 	f.Has(t, "POST", "/api/chat", `{"model":"plain",`+hi+`,"think":false}`, 200)
-	f.Has(t, "POST", "/api/chat", `{"model":"plain",`+hi+`,"think":true}`, 400)
+	f.Has(t, "POST", "/api/chat", `{"model":"plain",`+hi+`,"think":true}`, 200)
 	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"suffix":"y"}`, 400, "raw excludes")
 	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"think":false,"stream":false}`, 200)
 	f.Has(t, "POST", "/api/generate",

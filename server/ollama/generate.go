@@ -129,7 +129,8 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 		return nil, wire.BadRequest("%s does not support insert: its template does not use a suffix", m.Name())
 	}
 	c := prompt.Conversation{Pictures: pictures}
-	c.Suffix, c.Think, c.ThinkLevel = q.Suffix, q.Think.On, q.Think.Level
+	c.Suffix = q.Suffix
+	q.Think.Set(&c.Request)
 	if q.System != "" {
 		c.Messages = append(c.Messages, chat.Message{Role: "system", Content: q.System})
 	}

@@ -23,7 +23,8 @@ type chatCompletion struct {
 	ToolChoice toolChoice     `json:"tool_choice"`
 	Parallel   *bool          `json:"parallel_tool_calls"`
 	Format     responseFormat `json:"response_format"`
-	Effort     effort         `json:"reasoning_effort"`
+	thinking
+	continuing
 
 	N             *int          `json:"n"`
 	MaxTokens     *int          `json:"max_tokens"`
@@ -45,6 +46,33 @@ type chatCompletion struct {
 	Verbosity    unsupported `json:"verbosity"`
 	MinTokens    unsupported `json:"min_tokens"`
 	BeamSearch   unsupported `json:"use_beam_search"`
+}
+
+// thinking has the fields by which clients of different servers say how much the model thinks.
+type thinking struct {
+	Effort    params.Thinking `json:"reasoning_effort"`
+	Reasoning params.Thinking `json:"reasoning"` // extensions of other servers
+	Thinking  params.Thinking `json:"thinking"`
+	Think     params.Thinking `json:"think"`
+	Enable    params.Thinking `json:"enable_thinking"`
+	Budget    params.Thinking `json:"thinking_budget"`
+}
+
+func (t thinking) set(r *chat.Request) {
+	t.Effort.Or(t.Reasoning).Or(t.Thinking).Or(t.Think).Or(t.Enable).Or(t.Budget).Set(r)
+}
+
+// continuing says whether the model continues a last message of its own, as it does by default.
+type continuing struct {
+	Continue *bool `json:"continue_final_message"` // extensions of other servers
+	Generate *bool `json:"add_generation_prompt"`
+}
+
+func (c continuing) continues() bool {
+	if c.Continue != nil {
+		return *c.Continue
+	}
+	return c.Generate == nil || !*c.Generate
 }
 
 type streamOptions struct {
@@ -88,7 +116,8 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	use.Schemas = q.SchemaOptions
-	c.Tools, c.Think, c.ThinkLevel = tools, q.Effort.On, q.Effort.Level
+	c.Tools, c.Continue = tools, q.continues()
+	q.set(&c.Request)
 	if len(q.TemplateArgs) > 0 && string(q.TemplateArgs) != "null" {
 		if c.Extra, err = jinja.DecodeVars(q.TemplateArgs); err != nil {
 			return wire.BadParam("chat_template_kwargs", "%v", err)

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -88,8 +87,7 @@ func (in *input) read(i int, item inputItem, thought *string) error {
 			*thought = ""
 		}
 		m := &in.messages[len(in.messages)-1]
-		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: item.CallID, Name: item.Name,
-			Arguments: chat.Arguments(cmp.Or(item.Arguments, "{}"))})
+		m.ToolCalls = append(m.ToolCalls, chat.NewCall(item.CallID, item.Name, item.Arguments))
 	case "function_call_output":
 		m, err := message("tool", item.Output)
 		if err != nil {

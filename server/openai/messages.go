@@ -11,15 +11,13 @@ import (
 	"github.com/ingotml/ingot/server/wire"
 )
 
-// turns converts messages in OpenAI's form to a conversation for a model.
-//
-// Templates expect one system message, at the start: the leading ones are merged. Developer messages are system
-// messages. name returns what errors call a message.
+// turns converts messages in OpenAI's form to a conversation for a model. Developer messages are system messages. name
+// returns what errors call a message.
 func turns(list []chat.Message, style *prompt.Style, name func(i int) string) (c prompt.Conversation, err error) {
 	called := map[string]string{} // names of called tools, by call id
 	for i, m := range list {
 		at := name(i)
-		switch m.Role {
+		switch m.Role = strings.ToLower(m.Role); m.Role {
 		case "developer":
 			m.Role = "system"
 		case "system", "user", chat.Assistant, "tool":
@@ -36,11 +34,7 @@ func turns(list []chat.Message, style *prompt.Style, name func(i int) string) (c
 		if m.Role == "tool" && m.Name == "" {
 			m.Name = called[m.ToolCallID]
 		}
-		leading := m.Role == "system" && m.Parts == nil && len(c.Messages) == 1
-		if leading && c.Messages[0].Role == "system" && c.Messages[0].Parts == nil {
-			c.Messages[0].Content = strings.Trim(c.Messages[0].Content+"\n\n"+m.Content, "\n")
-			continue
-		}
+		m.At = at
 		c.Messages = append(c.Messages, m)
 	}
 	c.Messages = style.WithImageMessages(c.Messages)

@@ -115,7 +115,7 @@ func TestChatMessages(t *testing.T) {
 		{`{"role":"user","content":"a"},{"role":"assistant","content":null,` +
 			`"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
 			`{"role":"tool","tool_call_id":"1","content":"c"}`,
-			"system:brief|user:a|assistant:None|tool:c|think=-"},
+			"system:brief|user:a|assistant:{\"name\": \"f\", \"arguments\": {}}|tool:c|think=-"},
 		{`{"role":"system","content":""},{"role":"user","content":"a"},{"role":"system","content":"b"}`,
 			"user:a|system:b|think=-"},
 	} {
@@ -159,7 +159,6 @@ func TestChatMessages(t *testing.T) {
 		hi + `,"modalities":["text","audio"]}`:            {"modalities", "not supported"},
 		hi + `,"web_search_options":{"a":1}}`:             {"web_search_options", "not supported"},
 		hi + `,"verbosity":"low"}`:                        {"verbosity", "not supported"},
-		hi + `,"reasoning_effort":"deep"}`:                {"", "reasoning effort"},
 		hi + `,"response_format":{"type":"xml"}}`:         {"", "response_format"},
 		hi + `,"response_format":{"type":"json_schema"}}`: {"", "needs a schema"},
 		hi + `,"tools":[{"type":"custom"}]}`:              {"tools[0]", "custom"},

@@ -175,31 +175,3 @@ func (f *responseFormat) UnmarshalJSON(b []byte) error {
 	}
 	return nil
 }
-
-// effort is the reasoning effort.
-type effort struct{ params.Thinking }
-
-func (e *effort) UnmarshalJSON(b []byte) error {
-	var text *string
-	if err := json.Unmarshal(b, &text); err != nil {
-		return fmt.Errorf("reasoning effort: %w", err)
-	}
-	if text == nil {
-		return nil
-	}
-	switch *text {
-	case "none":
-		e.On = new(bool)
-		return nil
-	case "minimal":
-		e.Level = "low"
-	case "low", "medium", "high":
-		e.Level = *text
-	case "xhigh", "max":
-		e.Level = "high"
-	default:
-		return fmt.Errorf("the reasoning effort must be none, minimal, low, medium, high or xhigh")
-	}
-	e.On = new(true)
-	return nil
-}

@@ -21,11 +21,11 @@ type responseRequest struct {
 	Input        input   `json:"input"`
 	Instructions *string `json:"instructions"`
 
-	Tools      responseTools     `json:"tools"`
-	ToolChoice toolChoice        `json:"tool_choice"`
-	Parallel   *bool             `json:"parallel_tool_calls"`
-	Text       responseText      `json:"text"`
-	Reasoning  responseReasoning `json:"reasoning"`
+	Tools      responseTools   `json:"tools"`
+	ToolChoice toolChoice      `json:"tool_choice"`
+	Parallel   *bool           `json:"parallel_tool_calls"`
+	Text       responseText    `json:"text"`
+	Reasoning  params.Thinking `json:"reasoning"`
 
 	MaxTokens   *int            `json:"max_output_tokens"`
 	TopLogProbs int             `json:"top_logprobs"`
@@ -45,10 +45,6 @@ type responseRequest struct {
 type responseText struct {
 	Format    responseFormat `json:"format"`
 	Verbosity unsupported    `json:"verbosity"`
-}
-
-type responseReasoning struct {
-	Effort effort `json:"effort"`
 }
 
 // Values of include.
@@ -105,7 +101,8 @@ func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	use.Schemas = q.SchemaOptions
-	c.Tools, c.Think, c.ThinkLevel = tools, q.Reasoning.Effort.On, q.Reasoning.Effort.Level
+	c.Tools, c.Continue = tools, true
+	q.Reasoning.Set(&c.Request)
 	o, err := q.options(q.MaxTokens, "max_output_tokens")
 	if err != nil {
 		return err
@@ -203,7 +200,7 @@ func newResponse(m *server.Model, q *responseRequest, r runtime.Request) respons
 		Text: textJSON{or(q.Text.Format.text, `{"type":"text"}`)}, ToolChoice: or(q.ToolChoice.text, `"auto"`),
 		Tools: or(q.Tools.text, "[]"), Metadata: or(q.Metadata, "{}"),
 	}
-	if e := q.Reasoning.Effort; e.On != nil {
+	if e := q.Reasoning; e.On != nil {
 		out.Reasoning.Effort = new(cmp.Or(e.Level, "none"))
 	}
 	return out

@@ -92,7 +92,8 @@ func TestResponses(t *testing.T) {
 		`{"model":"talk","input":[{"role":"developer","content":"d"},{"role":"user","content":[{"type":"input_text",`+
 			`"text":"Hi"}]},`+back+
 			`,{"type":"function_call_output","call_id":"`+response.Output[2].CallID+`","output":"2"}]}`, 200)
-	if got := f.Prompt(t); got != "system:d|user:Hi|assistant:It is so.|tool:2|think=-" {
+	if got := f.Prompt(t); got != "system:d|user:Hi|assistant:"+
+		"It is so.\n\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}|tool:2|think=-" {
 		t.Errorf("prompt %q", got)
 	}
 	for body, part := range map[string]string{

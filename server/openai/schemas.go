@@ -12,9 +12,6 @@ var schemas = openapi.Special{
 	reflect.TypeFor[unsupported](): openapi.Fixed(openapi.Schema{
 		"description": "not supported; values without effect are accepted",
 	}),
-	reflect.TypeFor[effort](): openapi.Fixed(openapi.Schema{
-		"enum": []any{"none", "minimal", "low", "medium", "high", "xhigh", "max", nil},
-	}),
 	reflect.TypeFor[toolChoice](): openapi.Fixed(openapi.Schema{"anyOf": []openapi.Schema{{"enum": []any{"auto", "none",
 		"required", "", nil}},
 		{"type": "object", "required": []string{"type"}, "properties": openapi.Schema{"type": openapi.Text}}}}),

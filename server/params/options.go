@@ -163,22 +163,3 @@ func ParseKeepAlive(text string) (time.Duration, error) {
 	}
 	return d, nil
 }
-
-// Thinking says whether and how much a model thinks: true, false, low, medium or high.
-type Thinking struct {
-	On    *bool
-	Level string
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *Thinking) UnmarshalJSON(b []byte) error {
-	if json.Unmarshal(b, &t.On) == nil {
-		return nil
-	}
-	if err := json.Unmarshal(b, &t.Level); err != nil || !slices.Contains([]string{"low", "medium", "high"}, t.Level) {
-		return fmt.Errorf("think must be true, false, low, medium or high")
-	}
-	on := true
-	t.On = &on
-	return nil
-}

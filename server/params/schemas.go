@@ -18,7 +18,11 @@ var Schemas = openapi.Special{
 		"type":        []string{"number", "string", "null"},
 		"description": "seconds, or a duration such as 5m; negative: forever",
 	}),
-	reflect.TypeFor[Thinking](): openapi.Fixed(openapi.Schema{"enum": []any{true, false, "low", "medium", "high", nil}}),
+	reflect.TypeFor[Thinking](): openapi.Fixed(openapi.Schema{
+		"type": []string{"boolean", "string", "number", "object", "null"},
+		"description": "whether and how much the model thinks: true, false, none, minimal, low, medium, high, xhigh, max, " +
+			"or a number of tokens; the nearest that the model has",
+	}),
 	reflect.TypeFor[Format](): openapi.Fixed(openapi.Schema{
 		"type":        []string{"string", "object", "null"},
 		"description": "json, a JSON schema, a structural tag, regex:PATTERN, ebnf:GRAMMAR or lark:GRAMMAR",
