@@ -38,18 +38,22 @@ func (s *Shape) Strict(list []chat.Message) []chat.Message { return s.strict().F
 
 // fitSystem joins the system messages at the start, and moves the others to where the template accepts them.
 func (s *Shape) fitSystem(list []chat.Message) []chat.Message {
+	where := s.System
+	if n := len(list); s.SystemLost && n > 0 && isModels(list[n-1]) {
+		where = Nowhere
+	}
 	var out []chat.Message
 	var held *chat.Message // a system text for the next user turn
 	for i, m := range list {
 		leading := len(out) == 0 || len(out) == 1 && out[0].Role == roleSystem
 		switch {
-		case m.Role == roleSystem && s.System != Nowhere && leading && held == nil:
+		case m.Role == roleSystem && where != Nowhere && leading && held == nil:
 			if len(out) == 1 {
 				m, out = joined(out[0], m), out[:0]
 			}
 			out = append(out, m)
 			continue
-		case m.Role == roleSystem && s.System == Anywhere:
+		case m.Role == roleSystem && where == Anywhere:
 			out = append(out, m)
 			continue
 		case m.Role == roleSystem:

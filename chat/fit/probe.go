@@ -84,6 +84,7 @@ func (p *prober) systems() {
 		s.System = First
 	}
 	s.SystemOnly = p.shows(p.system(rule1))
+	s.SystemLost = !p.shows(p.system(rule1), p.user(user1), p.said(said1))
 }
 
 // callShapes finds out how tool calls are accepted.

@@ -18,6 +18,7 @@ type Shape struct {
 	Parts      bool   // a text must be a list of parts
 	System     System
 	SystemOnly bool // a system message without a user turn
+	SystemLost bool // it shows only if the last turn is the user's
 	Users      bool // several user turns in a row
 	Assistants bool // several messages of the model in a row
 	EmptyUser  bool // the text of a user turn may be empty
