@@ -55,7 +55,7 @@ If a server at $INGOT_HOST serves the same store, it generates the response. Oth
 	f := c.Flags()
 	f.BoolVar(&o.raw, "raw", false, "use the prompt as it is, without a chat template")
 	f.StringVar(&o.system, "system", "", "system prompt `text` (default the image's)")
-	f.StringVar(&o.think, "think", "", "thinking: on, off, low, medium or high")
+	f.StringVar(&o.think, "think", "", "thinking: on, off, minimal, low, medium, high, xhigh or max")
 	f.StringVar(&o.format, "format", "", "json, schema, regex:RE, ebnf:TEXT, lark:TEXT or `file`")
 	f.BoolVar(&o.strictSchema, "strict-schema", false, "refuse keywords that the specification lacks")
 	f.BoolVar(&o.bestEffort, "best-effort", false, "leave out what cannot be enforced, and say so")

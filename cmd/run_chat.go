@@ -13,7 +13,7 @@ import (
 )
 
 // thinkLevels are the values of --think besides on and off.
-var thinkLevels = []string{"low", "medium", "high"}
+var thinkLevels = []string{"minimal", "low", "medium", "high", "xhigh", "max"}
 
 func (o runOptions) checkChat(c *cobra.Command) error {
 	if o.think != "" && o.think != "on" && o.think != "off" && !slices.Contains(thinkLevels, o.think) {

@@ -148,8 +148,8 @@ func Conversations() []Conversation {
 	}
 }
 
-// Texts returns the texts of all chat templates at hand by name: those of testdata below the root of the repository, and
-// those of the folder that Variable names, or else of one beside the repository, if it exists.
+// Texts returns the texts of all chat templates at hand by name: those of testdata below the root of the repository,
+// and those of the folder that Variable names, or else of one beside the repository, if it exists.
 func Texts(t testing.TB, root string) map[string]string {
 	t.Helper()
 	more := os.Getenv(Variable)

@@ -152,7 +152,8 @@ func TestLongerConversationsBeginAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range shapes(t) {
-			short, long := shape.Fit(x.list, x.Tools), shape.Fit(append(x.list[:len(x.list):len(x.list)], a("aa9"), u("uu9")), x.Tools)
+			more := append(x.list[:len(x.list):len(x.list)], a("aa9"), u("uu9"))
+			short, long := shape.Fit(x.list, x.Tools), shape.Fit(more, x.Tools)
 			if strings.HasPrefix(x.Name, "only") || strings.Contains(x.Name, "last") || strings.Contains(x.Name, "alone") {
 				continue // nobody has asked yet, or the last message is not answered
 			}
