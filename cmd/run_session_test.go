@@ -227,7 +227,8 @@ func TestSessionMistakes(t *testing.T) {
 	want := []string{
 		`unknown command "/frobnicate"; /? lists the commands`, `unknown command "/set frobnicate"; /set lists`,
 		`unknown parameter "frob"`, "top_p must be between 0 and 1", "top_p must be a number",
-		`think "hard": want on, off, minimal, low, medium, high, xhigh, max`, "usage: /clear\n", "nosuch:latest not found", "usage: /load NAME",
+		`think "hard": want on, off, minimal, low, medium, high, xhigh, max`,
+		"usage: /clear\n", "nosuch:latest not found", "usage: /load NAME",
 		"usage: /save NAME", "model name",
 	}
 	rest := s.errs.String()
