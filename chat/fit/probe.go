@@ -33,11 +33,14 @@ type prober struct {
 // mostSlow is after how many renders that exceed a limit a template counts as one that refuses everything.
 const mostSlow = 4
 
-// Probe finds out what a template accepts. An exception or a limit of the template is a finding; any other error of
+// Probe finds out what a template accepts. Nothing is known of one that refuses even a single user turn, for lack of
+// other variables: conversations stay as they are. An exception or a limit of the template is a finding; any other error of
 // render is returned.
 func Probe(ctx context.Context, render Render) (*Shape, error) {
 	p := &prober{ctx: ctx, render: render, shape: &Shape{Assistant: chat.Assistant}}
-	p.turns()
+	if !p.turns() {
+		return anything(), p.err
+	}
 	p.systems()
 	p.shape.History = p.callShapes()
 	p.tools = []chat.Tool{probeTool()}
@@ -47,12 +50,13 @@ func Probe(ctx context.Context, render Render) (*Shape, error) {
 	return p.shape, p.err
 }
 
-// turns finds out which user turns and messages of the model are accepted.
-func (p *prober) turns() {
+// turns finds out which user turns and messages of the model are accepted. It reports whether any is.
+func (p *prober) turns() bool {
 	s := p.shape
 	if !p.shows(p.user(user1)) {
-		s.Parts = true
-		s.Parts = p.shows(p.user(user1))
+		if s.Parts = true; !p.shows(p.user(user1)) {
+			return false
+		}
 	}
 	for _, role := range []string{chat.Assistant, "model", "bot", "gpt", "ai"} {
 		s.Assistant = role
@@ -66,6 +70,7 @@ func (p *prober) turns() {
 	s.Assistants = p.shows(p.user(user1), p.said(said1), p.said(said2), p.user(user2))
 	s.EmptyUser = p.shows(p.user(""), p.said(said1), p.user(user1))
 	s.NoUser = p.shows(p.said(said1))
+	return true
 }
 
 // systems finds out where system messages are accepted.

@@ -46,6 +46,14 @@ type Calls struct {
 	Gap       bool // an empty message of the model may stand between a result and a user turn
 }
 
+// anything is the shape of a template that accepts every conversation.
+func anything() *Shape {
+	c := Calls{Greeting: true, First: true, Shown: true, Results: true, Several: true, Beside: true, Unnamed: true,
+		Open: true, UserAfter: true}
+	return &Shape{Assistant: chat.Assistant, System: Anywhere, SystemOnly: true, Users: true, Assistants: true,
+		EmptyUser: true, NoUser: true, Offered: c, History: c}
+}
+
 // strict is the shape that every template accepts, if it accepts any conversation of several turns: turns of text that
 // alternate, beginning with the user.
 func (s *Shape) strict() *Shape {
