@@ -51,7 +51,7 @@ func anything() *Shape {
 	c := Calls{Greeting: true, First: true, Shown: true, Results: true, Several: true, Beside: true, Unnamed: true,
 		Open: true, UserAfter: true}
 	return &Shape{Assistant: chat.Assistant, System: Anywhere, SystemOnly: true, Users: true, Assistants: true,
-		EmptyUser: true, NoUser: true, Offered: c, History: c}
+		EmptyUser: true, NoUser: true, Offered: c, History: c, Thinking: Thinking{Switch: true, Levels: levels}}
 }
 
 // strict is the shape that every template accepts, if it accepts any conversation of several turns: turns of text that
