@@ -234,7 +234,7 @@ func (g *goTemplate) Render(ctx context.Context, r Request) (string, error) {
 			}
 			turn.system = m.Content
 		case "user":
-			if turn.response != "" {
+			if turn.response != "" || turn.prompt != "" { // an empty answer was between two user turns
 				err = flush(false)
 			}
 			turn.prompt = m.Content

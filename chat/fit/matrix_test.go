@@ -20,6 +20,11 @@ func templates(t *testing.T) map[string]chat.Template {
 	for _, name := range []string{"deepseek3.2", "deepseek4"} {
 		texts[name] = chat.BuiltIn(name)
 	}
+	texts["Go, one exchange"] = "{{ if .System }}<s>{{ .System }}</s>{{ end }}<u>{{ .Prompt }}</u><a>{{ .Response }}</a>"
+	texts["Go, messages"] = `{{ range .Messages }}<{{ .Role }}>{{ .Content }}{{ end }}<assistant>`
+	texts["Go, calls"] = `{{ if .Tools }}{{ .Tools }}{{ end }}{{ range .Messages }}<{{ .Role }}>{{ .Content }}` +
+		`{{ range .ToolCalls }}{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}{{ end }}</>` +
+		`{{ end }}<assistant>`
 	out := map[string]chat.Template{}
 	for name, text := range texts {
 		c, err := chat.Parse(t.Context(), text)
