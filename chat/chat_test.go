@@ -160,7 +160,7 @@ func TestLanguage(t *testing.T) {
 		tmpl, err := chat.Parse(context.Background(), c.text)
 		if err == nil {
 			r := request(t)
-			if strings.HasPrefix(c.text, "{{ .") {
+			if strings.HasPrefix(c.text, "{{ .") || strings.HasPrefix(c.text, "{{ printf") {
 				r.Messages = r.Messages[4:]
 			}
 			got, err = tmpl.Render(context.Background(), r)
