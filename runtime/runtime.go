@@ -88,6 +88,10 @@ type Request struct {
 
 	LogProbs    bool // report the log-probability of each generated token
 	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs
+
+	// Queued, if set, is called once when the request enters the model's queue, before the first event and by the
+	// goroutine that reads the events. Errors of the request itself, and of a full queue, come without it.
+	Queued func() `json:"-"`
 }
 
 // MaxPriority bounds the priority of a request.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -22,7 +23,7 @@ func progressOf(w http.ResponseWriter, do func(ctx context.Context, report repor
 			fail(fmt.Errorf("internal error: %v", p))
 		}
 	}()
-	if err := streamProgress(a, r, nil, do); err != nil {
+	if err := streamProgress(a, r, progressStream{every: time.Hour}, do); err != nil {
 		fail(err)
 	}
 }

@@ -30,12 +30,13 @@ import (
 // Fixture is a server whose models are parrots.
 type Fixture struct {
 	*server.Server
-	URL    string
-	Parrot *Parrot // the last one loaded; it gets says, fail and wait
-	Says   []string
-	Fail   error
-	Wait   chan struct{}
-	Loads  []server.Child
+	URL     string
+	Parrot  *Parrot // the last one loaded; it gets says, fail and wait
+	Says    []string
+	Fail    error
+	Wait    chan struct{}
+	Prefill chan struct{} // is received from before the first piece
+	Loads   []server.Child
 }
 
 // chatTemplate renders everything that a template gets.
@@ -94,7 +95,8 @@ func Serve(t testing.TB, change func(*server.Options), apis ...API) *Fixture {
 	o := server.Options{Version: "1.2.3", Store: store, CacheSize: -1, Memory: 8 << 30}
 	o.Load = func(_ context.Context, c server.Child, _ func(float64)) (pool.Model, error) {
 		f.Loads = append(f.Loads, c)
-		f.Parrot = &Parrot{Says: f.Says, fail: f.Fail, wait: f.Wait, done: make(chan struct{})}
+		f.Parrot = &Parrot{Says: f.Says, fail: f.Fail, wait: f.Wait, prefill: f.Prefill,
+			done: make(chan struct{})}
 		return f.Parrot, nil
 	}
 	if change != nil {
@@ -206,13 +208,16 @@ type Event struct {
 	Name, Data string
 }
 
-// Events splits a stream into its events.
+// Events splits a stream into its events. Like clients, it skips comments.
 func Events(t *testing.T, text string) (out []Event) {
 	t.Helper()
 	if !strings.HasSuffix(text, "\n\n") {
 		t.Errorf("the stream does not end with an event: %q", text)
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		if strings.HasPrefix(part, ":") {
+			continue
+		}
 		var e Event
 		for line := range strings.SplitSeq(part, "\n") {
 			key, value, ok := strings.Cut(line, ": ")
