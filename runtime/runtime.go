@@ -89,8 +89,8 @@ type Request struct {
 	LogProbs    bool // report the log-probability of each generated token
 	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs
 
-	// Queued, if set, is called once when the request enters the model's queue, before the first event and by the
-	// goroutine that reads the events. Errors of the request itself, and of a full queue, come without it.
+	// Queued, if set, is called when the model has checked the request and put it into its queue: before the first event,
+	// by the goroutine that reads the events. It is not called for a request with pictures, which are checked later.
 	Queued func() `json:"-"`
 }
 

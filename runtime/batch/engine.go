@@ -119,7 +119,7 @@ func (e *Engine) Continue(ctx context.Context, r runtime.Request) iter.Seq2[runt
 			return
 		}
 		defer g.wait(cancel)
-		if r.Queued != nil {
+		if r.Queued != nil && len(r.Pictures) == 0 {
 			r.Queued()
 		}
 		var last runtime.Stats
