@@ -51,7 +51,8 @@ func TestSlowStreams(t *testing.T) {
 		f.ServeHTTP(&keptAlive{ResponseWriter: w, f: f.Fixture}, r)
 	}))
 	defer s.Close()
-	c := exec.CommandContext(t.Context(), python, filepath.Join(servertest.Root(t), "testdata", "clients", "slow_streams.py"))
+	test := filepath.Join(servertest.Root(t), "testdata", "clients", "slow_streams.py")
+	c := exec.CommandContext(t.Context(), python, test)
 	c.Env = []string{"INGOT_URL=" + s.URL, "HOME=" + t.TempDir(), "NO_PROXY=*", "PYTHONDONTWRITEBYTECODE=1"}
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -30,7 +30,8 @@ type streamRequest struct {
 }
 
 // mixedOutput has two kinds of content in each piece.
-var mixedOutput = []string{"<think>\nhm</think>It", ` is so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
+var mixedOutput = []string{"<think>\nhm</think>It",
+	` is so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
 
 var streamRequests = []streamRequest{{
 	path: "/v1/chat/completions", body: `{"model":"talk","stream":true,` + streamUser + `,` + streamTools + `}`,
@@ -43,7 +44,8 @@ var streamRequests = []streamRequest{{
 	thinking: `^$`, text: `"text":"[^"]`, call: `^$`,
 	alive: `^: keep-alive$`, last: `^data: \[DONE\]$`, failed: `^data: \{"error":\{"message":"`,
 }, {
-	path: "/v1/responses", body: `{"model":"talk","stream":true,"input":"Hi","tools":[{"type":"function",` + streamTool + `}]}`,
+	path: "/v1/responses",
+	body: `{"model":"talk","stream":true,"input":"Hi","tools":[{"type":"function",` + streamTool + `}]}`,
 	says: mixedOutput, want: []string{"thinking", "text", "text", "call"},
 	thinking: `"response.reasoning_text.delta".*"delta":"[^"]`, text: `"response.output_text.delta".*"delta":"[^"]`,
 	call:  `"response.function_call_arguments.delta"`,

@@ -85,8 +85,8 @@ func (s *Stream) KeepAlive(alive func(Send) error) {
 	s.alive = func() error { return alive(s.send) }
 }
 
-// Open starts the stream, unless it has started: with a comment, or with the headers alone, since a line would look like
-// the model's first one.
+// Open starts the stream, unless it has started: with a comment, or with the headers alone, since a line would look
+// like the model's first one.
 func (s *Stream) Open() {
 	if s == nil {
 		return
