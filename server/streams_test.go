@@ -177,6 +177,21 @@ func TestNoClientWaits(t *testing.T) {
 	})
 }
 
+// What is generated in one step is divided by kind, and each call has a message of its own.
+func TestOneKindOfContent(t *testing.T) {
+	slowly(t, func(t *testing.T, f *servertest.Fixture, q streamRequest, c *reader) {
+		if !slices.Contains(q.want, "call") {
+			return
+		}
+		f.Says = []string{strings.Join(append(q.says, q.says[1]), "")}
+		q.ask(f, c)
+		want := []string{"thinking", "text", "call", "text", "call"}
+		if got := q.contents(c.got()); !slices.Equal(got, want) {
+			t.Errorf("the messages have %q, want %q", got, want)
+		}
+	})
+}
+
 // The headers come as soon as a loaded model has queued the request.
 func TestHeadersAtOnce(t *testing.T) {
 	slowly(t, func(t *testing.T, f *servertest.Fixture, q streamRequest, c *reader) {
