@@ -88,6 +88,10 @@ type Request struct {
 
 	LogProbs    bool // report the log-probability of each generated token
 	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs
+
+	// Queued, if set, is called when the model has checked the request and put it into its queue: before the first event,
+	// by the goroutine that reads the events. It is not called for a request with pictures, which are checked later.
+	Queued func() `json:"-"`
 }
 
 // MaxPriority bounds the priority of a request.

@@ -38,3 +38,6 @@ func (s *Server) WaitingPrompts() int64 { return s.prompts.waiting.Load() }
 func (s *Server) PromptLimits() (total int64, wait *time.Duration) {
 	return s.prompts.total, &s.prompts.wait
 }
+
+// SetSilence sets the time without a message of a stream after which a keep-alive is sent.
+func (s *Server) SetSilence(d time.Duration) { s.times.silent = d }

@@ -45,7 +45,8 @@ func (s *Server) NewJob(m *Model, p *prompt.Prompt, o params.Options, f params.F
 	return j, o.Apply(m.Defaults(), m.Context(), &j.Request)
 }
 
-// Piece is an increment of a response.
+// Piece is an increment of a response. It has thinking, or text, or one call, or none of them: some clients read only
+// one of a chunk. The tokens of several pieces that were generated together belong to the first one.
 type Piece struct {
 	Ids            []int32
 	Text, Thinking string
@@ -89,19 +90,24 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 		}
 		m.Observe(e)
 		o.Done, o.Stop, o.Stats, o.LeftOut = e.Done, e.Stop, e.Stats, e.LeftOut
-		p := Piece{Ids: e.IDs, LogProbs: e.LogProbs, Stats: e.Stats}
-		p.add(j.reader.Feed(e.Text))
+		said := j.reader.Feed(e.Text)
 		if e.Done != "" {
 			rest, damage := j.reader.Close()
-			p.add(rest)
+			said = append(said, rest...)
 			if damage != nil {
 				s.opts.Log("%s: a malformed part of the response is returned as text: %v", j.model.Name(), damage)
 			}
 		}
-		full := o.count(&p, j.Calls)
-		if err := each(p); err != nil {
-			left = true
-			return o, err
+		full := false
+		for _, p := range pieces(e, said) {
+			full = o.count(p, j.Calls)
+			if err := each(p); err != nil {
+				left = true
+				return o, err
+			}
+			if full {
+				break
+			}
 		}
 		if full {
 			o.Done = runtime.DoneStop
@@ -115,40 +121,55 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 	return o, nil
 }
 
-// count counts a piece. If the number of calls is limited, it drops further ones and reports whether the limit is
-// reached.
-func (o *Outcome) count(p *Piece, most int) (full bool) {
-	said := p.Text != "" || len(p.Calls) > 0
+// count counts a piece, and reports whether it has the last one of a limited number of calls.
+func (o *Outcome) count(p Piece, most int) (full bool) {
 	o.thinks = o.thinks || p.Thinking != ""
-	o.answers = o.answers || said && p.Thinking == ""
+	o.answers = o.answers || p.Text != "" || len(p.Calls) > 0
 	if o.thinks && !o.answers {
 		o.Thought += len(p.Ids)
 	}
-	o.answers = o.answers || said
-	if most > 0 && o.Calls+len(p.Calls) >= most {
-		p.Calls, full = p.Calls[:most-o.Calls], true
-	}
 	o.Calls += len(p.Calls)
-	return full
+	return most > 0 && o.Calls >= most
 }
 
-// add adds a parser's events. A malformed call is added as text.
-func (p *Piece) add(events []parse.Event) {
-	for _, e := range events {
-		switch e.Kind {
+// pieces divides an event by what the parser found in its text, in that order. There is at least one piece. A malformed
+// call is text.
+func pieces(e runtime.Event, found []parse.Event) []Piece {
+	list := []Piece{{Ids: e.IDs, LogProbs: e.LogProbs, Stats: e.Stats}}
+	for _, x := range found {
+		p := Piece{Text: x.Text, Stats: e.Stats}
+		switch x.Kind {
 		case parse.Thinking:
-			p.Thinking += e.Text
+			p.Text, p.Thinking = "", x.Text
 		case parse.Call:
-			p.Calls = append(p.Calls, e.Call)
-		default:
-			p.Text += e.Text
+			p.Text, p.Calls = "", []parse.ToolCall{x.Call}
+		}
+		switch last := &list[len(list)-1]; {
+		case last.kind() == p.kind() && p.Calls == nil, last.kind() == "":
+			last.Text, last.Thinking, last.Calls = last.Text+p.Text, last.Thinking+p.Thinking, p.Calls
+		case p.kind() != "":
+			list = append(list, p)
 		}
 	}
+	return list
+}
+
+// kind returns what a piece has for the client.
+func (p Piece) kind() string {
+	switch {
+	case p.Thinking != "":
+		return "thinking"
+	case p.Text != "":
+		return "text"
+	case len(p.Calls) > 0:
+		return "call"
+	}
+	return ""
 }
 
 // Empty reports whether a piece has nothing for the client except possibly token ids.
 func (p Piece) Empty() bool {
-	return p.Text == "" && p.Thinking == "" && len(p.Calls) == 0 && len(p.LogProbs) == 0
+	return p.kind() == "" && len(p.LogProbs) == 0
 }
 
 // atOnce is how many choices of a request run concurrently, so that one request does not fill the model's queue.

@@ -76,7 +76,7 @@ type times struct {
 	body   time.Duration // to receive a request's body
 	idle   time.Duration // between a connection's requests
 	write  time.Duration // of a write, if the client does not read
-	ping   time.Duration // without an event in a stream, after which a ping is sent
+	silent time.Duration // without a message of a stream, after which a keep-alive is sent
 	memory time.Duration // to wait for memory to build a prompt
 }
 
@@ -86,15 +86,15 @@ func (o Options) times() times {
 	}
 	return times{
 		header: 10 * time.Second, body: 2 * time.Minute, idle: 3 * time.Minute, write: time.Minute,
-		ping: 10 * time.Second, memory: limits.PromptWait * time.Second,
+		silent: 3 * time.Second, memory: limits.PromptWait * time.Second,
 	}
 }
 
 // BodyTimeout is the time to receive a request's body, or a step of an upload.
 func (s *Server) BodyTimeout() time.Duration { return s.times.body }
 
-// PingInterval is the time without an event in a stream after which a ping is sent.
-func (s *Server) PingInterval() time.Duration { return s.times.ping }
+// Silence is the time without a message of a stream after which a keep-alive is sent.
+func (s *Server) Silence() time.Duration { return s.times.silent }
 
 // Server serves models. It is safe for concurrent use.
 type Server struct {

@@ -119,6 +119,9 @@ func (e *Engine) Continue(ctx context.Context, r runtime.Request) iter.Seq2[runt
 			return
 		}
 		defer g.wait(cancel)
+		if r.Queued != nil && len(r.Pictures) == 0 {
+			r.Queued()
+		}
 		var last runtime.Stats
 		err = g.out.Each(ctx, func(e runtime.Event) bool {
 			last = e.Stats

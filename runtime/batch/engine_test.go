@@ -173,9 +173,21 @@ func TestGenerateRefuses(t *testing.T) {
 		{"id beyond the vocabulary", "token 0 of the prompt is 384", runtime.Request{Prompt: []int32{384}},
 			runtime.ErrPrompt},
 	} {
+		test.r.Queued = func() { t.Errorf("%s: queued", test.name) }
 		_, _, _, err := runtimetest.Collect(t.Context(), l, test.r)
 		if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+// A caller learns that its request waits or runs before the first event.
+func TestGenerateQueued(t *testing.T) {
+	l, queued := loadModel(t, "llama-default"), 0
+	r := runtime.Request{Prompt: []int32{1, 2, 3}, MaxTokens: 3, IgnoreEOS: true, Queued: func() { queued++ }}
+	for _, err := range l.Generate(t.Context(), r) {
+		if err != nil || queued != 1 {
+			t.Errorf("queued %d times, %v", queued, err)
 		}
 	}
 }

@@ -196,6 +196,7 @@ func (c *childState) run(id uint64, run func() error) {
 }
 
 func (c *childState) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) error {
+	r.Queued = func() { _ = c.out.write(toParent{ID: id, Queued: true}) } // the next message reports a failed write
 	for e, err := range engine.Generate(ctx, r) {
 		if err != nil {
 			return err

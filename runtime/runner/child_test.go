@@ -130,6 +130,7 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 		case 1004:
 			fmt.Fprintln(os.Stderr, "cancelled requests:", r.MaxTokens)
 		}
+		r.Queued()
 		for i := range int32(r.MaxTokens) {
 			select {
 			case <-ctx.Done():

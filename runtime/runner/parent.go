@@ -259,7 +259,7 @@ func (r *Runner) deliver(m toParent) {
 	r.mu.Unlock()
 	switch {
 	case s == nil: // its caller has stopped reading
-	case m.Event != nil || m.Vector != nil:
+	case m.Event != nil || m.Vector != nil || m.Queued:
 		s.Put(m)
 	case groupEnded: // the child ends, too; whoever asks again after the error gets the next one
 		time.AfterFunc(endGrace, func() { s.End(m.Error.error()) })
@@ -275,6 +275,12 @@ func (r *Runner) Generate(ctx context.Context, req runtime.Request) iter.Seq2[ru
 	return func(yield func(runtime.Event, error) bool) {
 		var last runtime.Stats
 		err := r.ask(ctx, toChild{Generate: &req}, func(m toParent) bool {
+			if m.Queued {
+				if req.Queued != nil {
+					req.Queued()
+				}
+				return true
+			}
 			e := m.Event.event()
 			last = e.Stats
 			return yield(e, nil)

@@ -71,6 +71,20 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 	}
 }
 
+// The caller learns that the child has queued a request before the first event, and of a refused one nothing.
+func TestQueued(t *testing.T) {
+	r := start(t)
+	for first, want := range map[int32]int{1: 1, 1002: 0} {
+		queued := 0
+		request := runtime.Request{Prompt: []int32{first}, MaxTokens: 2, Queued: func() { queued++ }}
+		for range r.Generate(t.Context(), request) {
+			if queued != want {
+				t.Errorf("prompt %d was queued %d times before its events, want %d", first, queued, want)
+			}
+		}
+	}
+}
+
 // When a request reports that the child's group of ranks has ended, the child has ended, too, so that the pool starts
 // another one for the next request. A child that does not end holds the report up for [endGrace] only.
 func TestGroupEnds(t *testing.T) {

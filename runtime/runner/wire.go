@@ -31,7 +31,8 @@ type toParent struct {
 	Vector vector         `json:"vector,omitempty"` // of the next input of an Embed request
 	Usage  *runtime.Usage `json:"usage,omitempty"`
 	Error  *wireFailure   `json:"error,omitempty"`
-	Ended  bool           `json:"ended,omitempty"` // the last message about the request
+	Queued bool           `json:"queued,omitempty"` // the request has entered the queue
+	Ended  bool           `json:"ended,omitempty"`  // the last message about the request
 	Ready  bool           `json:"ready,omitempty"`
 	GPU    bool           `json:"gpu,omitempty"`    // with Ready: the model computes on a GPU
 	Loaded float64        `json:"loaded,omitempty"` // 0 to 1

@@ -2,16 +2,12 @@ package anthropic
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
-	"sync"
-	"time"
 	"unicode"
 
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
-	"github.com/ingotml/ingot/server/wire"
 )
 
 // messageJSON is a response. Without content and stop reason, it is the first message of a stream.
@@ -222,7 +218,7 @@ func (b *blocks) send(name string, event func(at int) any) error {
 	if b.stream == nil {
 		return nil
 	}
-	return b.stream.send(name, event(len(b.list)-1))
+	return b.stream.events.Send(name, event(len(b.list)-1))
 }
 
 // close completes the last block. A response of only white space gets a text block.
@@ -237,87 +233,4 @@ func (b *blocks) close() error {
 		}
 	}
 	return b.end()
-}
-
-// messageStream is an event stream that sends a ping when it was silent for a while. A ping may start the stream. After
-// that, errors are sent as events. It is safe for concurrent use.
-type messageStream struct {
-	every time.Duration
-
-	mu     sync.Mutex
-	events wire.Events
-	first  messageJSON
-	begun  bool
-	last   time.Time // when the last event was sent
-	done   chan struct{}
-	over   sync.WaitGroup
-}
-
-// newMessageStream returns a stream and starts its ping timer. The caller must call stop.
-func newMessageStream(w http.ResponseWriter, first messageJSON, every time.Duration) *messageStream {
-	m := &messageStream{every: every, first: first, last: time.Now(), done: make(chan struct{})}
-	m.events = wire.NewEvents(w, func(t wire.Error) error { return m.events.Send("error", anthropicError(t)) })
-	m.over.Go(func() {
-		t := time.NewTicker(every)
-		defer t.Stop()
-		for {
-			select {
-			case <-m.done:
-				return
-			case <-t.C:
-				m.ping()
-			}
-		}
-	})
-	return m
-}
-
-// stop stops the pings and waits for a ping in progress.
-func (m *messageStream) stop() {
-	close(m.done)
-	m.over.Wait()
-}
-
-// begin sends message_start unless it was sent before. u has the token counts known so far.
-func (m *messageStream) begin(u messagesUsage) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.beginLocked(u)
-}
-
-func (m *messageStream) beginLocked(u messagesUsage) error {
-	if m.begun {
-		return nil
-	}
-	m.begun, m.first.Usage = true, u
-	return m.sendLocked("message_start", struct {
-		Type    string      `json:"type"`
-		Message messageJSON `json:"message"`
-	}{"message_start", m.first})
-}
-
-func (m *messageStream) send(name string, v any) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.sendLocked(name, v)
-}
-
-func (m *messageStream) sendLocked(name string, v any) error {
-	m.last = time.Now()
-	return m.events.Send(name, v)
-}
-
-// ping sends a ping if the stream was silent for long enough. It ignores errors: they mean that the client has
-// disconnected, which ends the request anyway.
-func (m *messageStream) ping() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if time.Since(m.last) < m.every {
-		return
-	}
-	if m.beginLocked(m.first.Usage) == nil {
-		_ = m.sendLocked("ping", struct {
-			Type string `json:"type"`
-		}{"ping"})
-	}
 }

@@ -1,8 +1,8 @@
 // Package anthropic has Anthropic's API: messages and their token counts,
 // https://platform.claude.com/docs/en/api/messages as of November 2026, version 2023-06-01.
 //
-// Contract: fields that do not change a response are ignored. Thinking is not signed. A stream that is silent for a
-// while sends pings.
+// Contract: fields that do not change a response are ignored. Thinking is not signed. The keep-alives of streams are
+// pings.
 package anthropic
 
 import (

@@ -29,6 +29,11 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 	case *q.MaxTokens < 0:
 		return wire.BadParam("max_tokens", "must not be negative: %d", *q.MaxTokens)
 	}
+	var b blocks
+	if q.Stream {
+		b.stream = newMessageStream(w, s.core.Silence())
+		defer b.stream.events.Stop()
+	}
 	m, built, err := s.messagesPrompt(r, &q)
 	if err != nil {
 		return err
@@ -48,10 +53,9 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 	j.Request.Pins = marks.pins()
 	message := messageJSON{ID: server.NewID("msg_"), Type: "message", Role: chat.Assistant, Model: m.Asked(),
 		Content: []blockJSON{}, Usage: messagesUsage{Input: len(built.IDs)}}
-	var b blocks
 	if q.Stream {
-		b.stream = newMessageStream(w, message, s.core.PingInterval())
-		defer b.stream.stop()
+		b.stream.start(message)
+		j.Request.Queued = b.stream.events.Open
 	}
 	o, err := s.core.Run(r.Context(), j, func(p server.Piece) error { return q.piece(&b, p, marks) })
 	if err != nil {
@@ -72,7 +76,7 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 		message.LeftOut = o.LeftOut
 		return wire.WriteJSON(w, message)
 	}
-	err = b.stream.send("message_delta", struct {
+	err = b.stream.events.Send("message_delta", struct {
 		Type    string        `json:"type"`
 		Delta   endDelta      `json:"delta"`
 		Usage   messagesUsage `json:"usage"`
@@ -81,9 +85,7 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return b.stream.send("message_stop", struct {
-		Type string `json:"type"`
-	}{"message_stop"})
+	return b.stream.events.Last("message_stop", typeJSON{"message_stop"})
 }
 
 // messagesPrompt builds the prompt of a request.

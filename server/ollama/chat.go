@@ -88,6 +88,12 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 			Done:    true,
 			endJSON: endJSON{DoneReason: reason}})
 	}
+	message := func(p part) chatJSON {
+		return chatJSON{Model: q.Model, CreatedAt: now(), Message: answerJSON{chat.Assistant, p.text, p.thinking, p.calls},
+			IDs: p.ids, LogProbs: p.logProbs}
+	}
+	lines := lines(w, q.Stream, s.core.Silence(), func() any { return message(part{}) })
+	defer lines.Stop()
 	m, err := s.core.Find(r.Context(), q.Model)
 	if err != nil {
 		return err
@@ -100,16 +106,10 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j.Keep, j.Begun = q.KeepAlive.Duration, begun
-	message := func(p part) chatJSON {
-		return chatJSON{Model: m.Asked(), CreatedAt: now(), Message: answerJSON{chat.Assistant, p.text, p.thinking, p.calls},
-			IDs: p.ids, LogProbs: p.logProbs}
-	}
-	write := wire.WriteJSON
+	j.Keep, j.Begun, j.Request.Queued = q.KeepAlive.Duration, begun, lines.Open
 	var stream func(part) error
-	if streams(q.Stream) {
-		write = wire.WriteLine
-		stream = func(p part) error { return wire.WriteLine(w, message(p)) }
+	if lines != nil {
+		stream = func(p part) error { return lines.Send("", message(p)) }
 	}
 	g, err := s.run(r.Context(), m, j, q.IDs, stream)
 	if err != nil {
@@ -117,7 +117,10 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	}
 	last := message(g.part)
 	last.Done, last.endJSON = true, endOf(g.outcome)
-	return write(w, last)
+	if lines != nil {
+		return lines.Last("", last)
+	}
+	return wire.WriteJSON(w, last)
 }
 
 // chatPrompt builds the prompt of a conversation.

@@ -80,7 +80,8 @@ func (s *api) create(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return streamProgress(w, r, q.Stream, func(ctx context.Context, report reporter) error {
+	how := progressStream{q.Stream, "gathering model components", s.core.Silence()}
+	return streamProgress(w, r, how, func(ctx context.Context, report reporter) error {
 		if note != "" {
 			report(progressJSON{Status: "note: " + note})
 		}

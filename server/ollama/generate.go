@@ -62,6 +62,12 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 		return wire.WriteJSON(w, generateJSON{Model: q.Model, CreatedAt: now(), Done: true,
 			endJSON: endJSON{DoneReason: reason}})
 	}
+	message := func(p part) generateJSON {
+		return generateJSON{Model: q.Model, CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: p.calls,
+			IDs: p.ids, LogProbs: p.logProbs}
+	}
+	lines := lines(w, q.Stream, s.core.Silence(), func() any { return message(part{}) })
+	defer lines.Stop()
 	m, err := s.core.Find(r.Context(), q.Model)
 	if err != nil {
 		return err
@@ -74,16 +80,10 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j.Keep, j.Begun = q.KeepAlive.Duration, begun
-	message := func(p part) generateJSON {
-		return generateJSON{Model: m.Asked(), CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: p.calls,
-			IDs: p.ids, LogProbs: p.logProbs}
-	}
-	write := wire.WriteJSON
+	j.Keep, j.Begun, j.Request.Queued = q.KeepAlive.Duration, begun, lines.Open
 	var stream func(part) error
-	if streams(q.Stream) {
-		write = wire.WriteLine
-		stream = func(p part) error { return wire.WriteLine(w, message(p)) }
+	if lines != nil {
+		stream = func(p part) error { return lines.Send("", message(p)) }
 	}
 	g, err := s.run(r.Context(), m, j, q.IDs, stream)
 	if err != nil {
@@ -94,7 +94,10 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 	if len(prompt.Pictures) == 0 { // token ids cannot restore pictures
 		last.Context = slices.Concat(prompt.IDs, g.tokens)
 	}
-	return write(w, last)
+	if lines != nil {
+		return lines.Last("", last)
+	}
+	return wire.WriteJSON(w, last)
 }
 
 // generatePrompt returns the prompt of a request: verbatim if it is raw, otherwise as a user message in the template.

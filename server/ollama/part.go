@@ -2,10 +2,22 @@ package ollama
 
 import (
 	"context"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/wire"
 )
+
+// lines returns the stream of a response, or nil if it is not streamed. empty returns a message of it without content,
+// which is the keep-alive: clients parse every line. The caller must stop the stream.
+func lines(w http.ResponseWriter, wanted *bool, every time.Duration, empty func() any) *wire.Stream {
+	if !streams(wanted) {
+		return nil
+	}
+	return wire.NewLines(w, every, empty)
+}
 
 // part is one piece of a response, or the whole of one that is not streamed.
 type part struct {

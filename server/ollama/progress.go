@@ -26,12 +26,25 @@ const statusSuccess = "success"
 // progressInterval is the minimum time between two writes. A write has only the latest message about each subject.
 const progressInterval = 100 * time.Millisecond
 
+// progressStream says how to stream progress.
+type progressStream struct {
+	wanted *bool
+	first  string        // the status until there is a report
+	every  time.Duration // sends a keep-alive after this time without a message
+}
+
 // streamProgress runs a long operation and streams its progress. If the client wants no stream, the response is only
 // the last message. A slow client does not slow the operation down. If the client disconnects, the operation is
-// cancelled.
-func streamProgress(w http.ResponseWriter, r *http.Request, stream *bool,
+// cancelled. While there is nothing to report, the last message is sent again.
+func streamProgress(w http.ResponseWriter, r *http.Request, how progressStream,
 	do func(ctx context.Context, report reporter) error) error {
-	if !streams(stream) {
+	q := &progressQueue{
+		at: map[string]int{}, ready: make(chan struct{}, 1), closed: make(chan struct{}), written: make(chan struct{}),
+		last: progressJSON{Status: how.first},
+	}
+	lines := lines(w, how.wanted, how.every, q.again)
+	defer lines.Stop()
+	if lines == nil {
 		if err := do(r.Context(), func(progressJSON) {}); err != nil {
 			return err
 		}
@@ -39,14 +52,11 @@ func streamProgress(w http.ResponseWriter, r *http.Request, stream *bool,
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	q := &progressQueue{
-		at: map[string]int{}, ready: make(chan struct{}, 1), closed: make(chan struct{}), written: make(chan struct{}),
-	}
-	go q.write(w, cancel)
+	go q.write(lines, cancel)
 	if err := q.during(func() error { return do(ctx, q.add) }); err != nil {
 		return err
 	}
-	return wire.WriteLine(w, progressJSON{Status: statusSuccess})
+	return lines.Last("", progressJSON{Status: statusSuccess})
 }
 
 // progressQueue holds progress messages until a goroutine writes them: the latest one about each subject.
@@ -54,6 +64,7 @@ type progressQueue struct {
 	mu    sync.Mutex
 	lines []progressJSON
 	at    map[string]int // index in lines, by subject
+	last  progressJSON   // written last
 
 	ready   chan struct{} // buffered, one element: lines may be non-empty
 	closed  chan struct{} // closed after the last add
@@ -92,7 +103,7 @@ func (q *progressQueue) during(do func() error) error {
 }
 
 // write writes messages until the queue is closed. It calls cancel if a write fails.
-func (q *progressQueue) write(w http.ResponseWriter, cancel func()) {
+func (q *progressQueue) write(to *wire.Stream, cancel func()) {
 	defer close(q.written)
 	for closed := false; !closed; {
 		select {
@@ -100,7 +111,7 @@ func (q *progressQueue) write(w http.ResponseWriter, cancel func()) {
 		case <-q.closed:
 			closed = true
 		}
-		if q.err = q.flush(w); q.err != nil {
+		if q.err = q.flush(to); q.err != nil {
 			cancel()
 			return
 		}
@@ -111,14 +122,24 @@ func (q *progressQueue) write(w http.ResponseWriter, cancel func()) {
 	}
 }
 
-func (q *progressQueue) flush(w http.ResponseWriter) error {
+// again returns the message that was written last.
+func (q *progressQueue) again() any {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.last
+}
+
+func (q *progressQueue) flush(to *wire.Stream) error {
 	q.mu.Lock()
 	lines := q.lines
 	q.lines = nil
 	clear(q.at)
+	if len(lines) > 0 {
+		q.last = lines[len(lines)-1]
+	}
 	q.mu.Unlock()
 	for _, p := range lines {
-		if err := wire.WriteLine(w, p); err != nil {
+		if err := to.Send("", p); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -22,7 +24,7 @@ func progressOf(w http.ResponseWriter, do func(ctx context.Context, report repor
 			fail(fmt.Errorf("internal error: %v", p))
 		}
 	}()
-	if err := streamProgress(a, r, nil, do); err != nil {
+	if err := streamProgress(a, r, progressStream{first: "pulling manifest", every: 3 * time.Second}, do); err != nil {
 		fail(err)
 	}
 }
@@ -54,6 +56,25 @@ func TestStreamProgress(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While there is nothing to report, the last status is sent again. If there was none yet, the stream starts with one.
+func TestStreamProgressWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := httptest.NewRecorder()
+		progressOf(w, func(_ context.Context, report reporter) error {
+			time.Sleep(7 * time.Second)
+			report(progressJSON{Status: "a"})
+			report(progressJSON{Status: "b", Digest: "c", Total: 2, Completed: 1})
+			time.Sleep(4 * time.Second)
+			return errors.New("no")
+		})
+		want := strings.Repeat(`{"status":"pulling manifest"} `, 2) + `{"status":"a"} ` +
+			strings.Repeat(`{"status":"b","digest":"c","total":2,"completed":1} `, 2) + `{"error":"no"} `
+		if got := strings.ReplaceAll(w.Body.String(), "\n", " "); w.Code != 200 || got != want {
+			t.Errorf("%d: got %s, want %s", w.Code, got, want)
+		}
+	})
 }
 
 // stuck is a client that does not read until free is closed, and then disconnects if leaves is set.

@@ -72,7 +72,8 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 			"insecure is not allowed for %s; `ingot serve --insecure-registry %s` allows it",
 			wire.Clip(n.Host), wire.Clip(n.Host))
 	}
-	return streamProgress(w, r, q.Stream, func(ctx context.Context, report reporter) error {
+	how := progressStream{q.Stream, verb + " manifest", s.core.Silence()}
+	return streamProgress(w, r, how, func(ctx context.Context, report reporter) error {
 		o := registry.Options{}
 		o.Connection = remote.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
 		o.Events = func(e registry.Event) { s.reportTransfer(e, verb, report) }

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"cmp"
-	"net/http"
 	"strings"
 	"time"
 
@@ -104,7 +103,7 @@ func chatLogProbsOf(m *server.Model, list []runtime.LogProb) []chatLogProb {
 type chatWriter struct {
 	m        *server.Model
 	frame    chatCompletionJSON // without choices
-	events   wire.Events
+	events   *wire.Stream       // nil: not streamed
 	logProbs bool
 	choices  []chatChoice
 }
@@ -117,11 +116,10 @@ type chatChoice struct {
 	logProbs       []runtime.LogProb
 }
 
-func newChatWriter(w http.ResponseWriter, m *server.Model, n int, logProbs bool) *chatWriter {
-	a := &chatWriter{m: m, logProbs: logProbs, choices: make([]chatChoice, n)}
+func newChatWriter(events *wire.Stream, m *server.Model, n int, logProbs bool) *chatWriter {
+	a := &chatWriter{m: m, events: events, logProbs: logProbs, choices: make([]chatChoice, n)}
 	a.frame = chatCompletionJSON{ID: server.NewID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(),
 		Model: m.Asked(), Fingerprint: fingerprint(m)}
-	a.events = newOpenAIEvents(w)
 	return a
 }
 
@@ -155,10 +153,17 @@ func (a *chatWriter) response(all []server.Outcome, usage usageJSON) chatComplet
 	return out
 }
 
-// sendPiece sends a piece of a choice as a chunk, unless it would be empty.
+// sendPiece sends a piece of a choice as a chunk, unless it would be empty. The first chunk has the role alone.
 func (a *chatWriter) sendPiece(i int, p server.Piece) error {
 	c := &a.choices[i]
-	if p.Empty() && c.begun {
+	if !c.begun {
+		c.begun = true
+		first := &chatDeltaJSON{Role: chat.Assistant, Content: new("")}
+		if err := a.send([]chatChoiceJSON{{Index: i, Delta: first}}, nil); err != nil {
+			return err
+		}
+	}
+	if p.Empty() {
 		return nil
 	}
 	calls := chatCalls(p.Calls)
@@ -167,10 +172,6 @@ func (a *chatWriter) sendPiece(i int, p server.Piece) error {
 	}
 	c.calls = append(c.calls, calls...)
 	delta := &chatDeltaJSON{chatExtraJSON: chatExtraJSON{p.Thinking, p.Thinking, calls}}
-	if !c.begun {
-		delta.Role, c.begun = chat.Assistant, true
-		delta.Content = new("")
-	}
 	if p.Text != "" {
 		delta.Content = &p.Text
 	}

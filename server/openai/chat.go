@@ -103,7 +103,12 @@ func (q *chatCompletion) check() error {
 func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q chatCompletion
-	m, err := s.read(r, &q, &q.Model)
+	if err := read(r, &q); err != nil {
+		return err
+	}
+	events := s.events(w, q.Stream)
+	defer events.Stop()
+	m, err := s.core.Find(r.Context(), q.Model)
 	if err != nil {
 		return err
 	}
@@ -141,9 +146,9 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for i := range jobs {
-		jobs[i].Begun = begun
+		jobs[i].Begun, jobs[i].Request.Queued = begun, events.Open
 	}
-	a := newChatWriter(w, m, n, q.LogProbs)
+	a := newChatWriter(events, m, n, q.LogProbs)
 	all, err := s.core.RunAll(r.Context(), jobs, func(i int, p server.Piece) error {
 		if q.Stream {
 			return a.sendPiece(i, p)

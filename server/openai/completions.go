@@ -146,7 +146,12 @@ func (q *textCompletion) check() error {
 func (s *api) completions(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q textCompletion
-	m, err := s.read(r, &q, &q.Model)
+	if err := read(r, &q); err != nil {
+		return err
+	}
+	events := s.events(w, q.Stream)
+	defer events.Stop()
+	m, err := s.core.Find(r.Context(), q.Model)
 	if err != nil {
 		return err
 	}
@@ -167,7 +172,7 @@ func (s *api) completions(w http.ResponseWriter, r *http.Request) error {
 		logs = params.LogProbOptions{LogProbs: true, TopLogProbs: *q.LogProbs}
 	}
 	var jobs []server.Job
-	a := newTextWriter(w, m, n*len(q.Prompt), q.LogProbs != nil)
+	a := newTextWriter(events, m, n*len(q.Prompt), q.LogProbs != nil)
 	for _, p := range q.Prompt {
 		ids, err := s.promptIDs(r.Context(), m, p)
 		if err != nil {
@@ -178,7 +183,7 @@ func (s *api) completions(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			j.Begun = begun
+			j.Begun, j.Request.Queued = begun, events.Open
 			setSeed(&j.Request, i)
 			if q.Echo {
 				if err := a.echo(len(jobs), p); err != nil {
@@ -223,7 +228,7 @@ func (s *api) promptIDs(ctx context.Context, m *server.Model, p promptInput) (id
 type textWriter struct {
 	m       *server.Model
 	frame   textCompletionJSON // without choices
-	events  wire.Events
+	events  *wire.Stream       // nil: not streamed
 	logs    bool
 	choices []textChoice
 }
@@ -236,8 +241,8 @@ type textChoice struct {
 	offset int
 }
 
-func newTextWriter(w http.ResponseWriter, m *server.Model, n int, logs bool) *textWriter {
-	a := &textWriter{m: m, logs: logs, choices: make([]textChoice, n), events: newOpenAIEvents(w)}
+func newTextWriter(events *wire.Stream, m *server.Model, n int, logs bool) *textWriter {
+	a := &textWriter{m: m, logs: logs, choices: make([]textChoice, n), events: events}
 	a.frame = textCompletionJSON{ID: server.NewID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(),
 		Model: m.Asked(), Fingerprint: fingerprint(m)}
 	return a

@@ -188,7 +188,7 @@ func TestDialects(t *testing.T) {
 			f.Says = []string{"Hello"}
 			status, text := f.Ask(t, "POST", "/v1/chat/completions", hi+`,"stream":true}`)
 			list := servertest.Events(t, text)
-			if e := servertest.Decode[openAIFailure](t, list[len(list)-1].Data).Error; status != 200 || len(list) != 2 ||
+			if e := servertest.Decode[openAIFailure](t, list[len(list)-1].Data).Error; status != 200 || len(list) != 3 ||
 				e.Message == "" ||
 				!strings.Contains(text, c.want) {
 				t.Errorf("error after the start: %d: %s", status, text)

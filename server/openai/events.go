@@ -65,7 +65,8 @@ const (
 type responsesWriter struct {
 	m         *server.Model
 	w         http.ResponseWriter
-	events    *wire.Events // nil: not streamed
+	events    *wire.Stream // nil: not streamed
+	send      wire.Send    // of events; valid while no other event is sent, see during
 	encrypted bool
 	wantsLogs bool
 
@@ -78,26 +79,62 @@ type responsesWriter struct {
 	pending  []chatLogProb // of tokens without text so far
 }
 
-func newResponsesWriter(w http.ResponseWriter, m *server.Model, q *responseRequest,
-	r runtime.Request) *responsesWriter {
-	a := &responsesWriter{m: m, w: w, response: newResponse(m, q, r), wantsLogs: r.LogProbs}
+// newResponsesWriter returns the writer of a response. The caller must stop its events.
+func newResponsesWriter(w http.ResponseWriter, q *responseRequest, every time.Duration) *responsesWriter {
+	a := &responsesWriter{w: w, response: newResponse(q)}
 	for _, more := range q.Include {
 		a.encrypted = a.encrypted || more == includeReasoning
 	}
 	if q.Stream {
-		a.events = new(wire.NewEvents(w, a.fail))
+		a.events = wire.NewEvents(w, every, a.fail)
 	}
 	return a
 }
 
-// send sends an event if the response is streamed.
-func (a *responsesWriter) send(e responseEvent) error {
+// start sets what the job of the response says. The first events are sent when the model has queued the request.
+func (a *responsesWriter) start(m *server.Model, r *runtime.Request) {
+	a.m, a.wantsLogs = m, r.LogProbs
+	a.response.Temperature, a.response.TopP = r.Sampling.Temperature, r.Sampling.TopP
+	if a.events != nil {
+		r.Queued = func() { _ = a.during(a.begin) } // fails only if the client has disconnected
+		a.events.KeepAlive(func(send wire.Send) error {
+			a.send = send
+			return a.keepAlive()
+		})
+	}
+}
+
+// during calls f while no other event is sent.
+func (a *responsesWriter) during(f func() error) error {
+	if a.events == nil {
+		return f()
+	}
+	return a.events.Do(func(send wire.Send) error {
+		a.send = send
+		return f()
+	})
+}
+
+// keepAlive sends an event that changes nothing. Codex counts only events as signs of life. A response in progress
+// replaces what clients have gathered, so while an item is not complete, the event is an empty delta of it.
+func (a *responsesWriter) keepAlive() error {
+	switch {
+	case !a.begun:
+		return a.begin()
+	case a.open != "":
+		return a.sendDelta("")
+	}
+	return a.sendResponse("response.in_progress")
+}
+
+// sendEvent sends an event if the response is streamed.
+func (a *responsesWriter) sendEvent(e responseEvent) error {
 	if a.events == nil {
 		return nil
 	}
 	e.Number = a.number
 	a.number++
-	return a.events.Send(e.Type, e)
+	return a.send(e.Type, e)
 }
 
 // sendItem sends an event about the last item.
@@ -107,35 +144,45 @@ func (a *responsesWriter) sendItem(e responseEvent) error {
 	if e.Item == nil {
 		e.ItemID = a.response.Output[i].ID
 	}
-	return a.send(e)
+	return a.sendEvent(e)
 }
 
 // sendResponse sends an event with the response so far.
 func (a *responsesWriter) sendResponse(kind string) error {
-	return a.send(responseEvent{Type: kind, Response: &a.response})
+	return a.sendEvent(responseEvent{Type: kind, Response: &a.response})
+}
+
+// begin sends the first events, unless they were sent before.
+func (a *responsesWriter) begin() error {
+	if a.begun {
+		return nil
+	}
+	a.begun = true
+	if err := a.sendResponse("response.created"); err != nil {
+		return err
+	}
+	return a.sendResponse("response.in_progress")
 }
 
 // piece adds a piece of the response.
 func (a *responsesWriter) piece(p server.Piece) error {
-	if !a.begun {
-		a.begun = true
-		if err := a.sendResponse("response.created"); err != nil {
-			return err
-		}
-		if err := a.sendResponse("response.in_progress"); err != nil {
-			return err
-		}
+	return a.during(func() error { return a.add(p) })
+}
+
+func (a *responsesWriter) add(p server.Piece) error {
+	if err := a.begin(); err != nil {
+		return err
 	}
 	if a.wantsLogs {
 		a.pending = append(a.pending, chatLogProbsOf(a.m, p.LogProbs)...)
 	}
 	if p.Thinking != "" {
-		if err := a.add(itemReasoning, p.Thinking); err != nil {
+		if err := a.addText(itemReasoning, p.Thinking); err != nil {
 			return err
 		}
 	}
 	if p.Text != "" {
-		if err := a.add(itemMessage, p.Text); err != nil {
+		if err := a.addText(itemMessage, p.Text); err != nil {
 			return err
 		}
 	}
@@ -147,19 +194,24 @@ func (a *responsesWriter) piece(p server.Piece) error {
 	return nil
 }
 
-// add appends text to the open item if it has this type, or else starts an item.
-func (a *responsesWriter) add(kind, text string) error {
+// addText appends text to the open item if it has this type, or else starts an item.
+func (a *responsesWriter) addText(kind, text string) error {
 	if a.open != kind {
 		if err := a.close(); err != nil {
 			return err
 		}
-		if err := a.begin(kind); err != nil {
+		if err := a.beginItem(kind); err != nil {
 			return err
 		}
 	}
 	a.text.WriteString(text)
+	return a.sendDelta(text)
+}
+
+// sendDelta sends more text of the open item, with the logprobs that belong to it.
+func (a *responsesWriter) sendDelta(text string) error {
 	e := responseEvent{Type: "response." + partReasoning + ".delta", ContentIndex: new(0), Delta: &text}
-	if kind == itemMessage {
+	if a.open == itemMessage {
 		e.Type = "response." + partMessage + ".delta"
 		e.LogProbs = &[]chatLogProb{}
 		*e.LogProbs = append(*e.LogProbs, a.pending...)
@@ -178,8 +230,8 @@ func (a *responsesWriter) part() outputPart {
 	return outputPart{Type: partMessage, Text: a.text.String(), Annotations: &[]struct{}{}, LogProbs: &logs}
 }
 
-// begin starts an item with text.
-func (a *responsesWriter) begin(kind string) error {
+// beginItem starts an item with text.
+func (a *responsesWriter) beginItem(kind string) error {
 	a.open, a.logs = kind, nil
 	a.text.Reset()
 	item := outputItem{ID: server.NewID("msg_"), Type: kind, Status: "in_progress", Role: chat.Assistant,
@@ -246,8 +298,13 @@ func (a *responsesWriter) call(c parse.ToolCall) error {
 	return a.sendItem(responseEvent{Type: "response.output_item.done", Item: last})
 }
 
-// end completes the response.
+// end completes the response. No keep-alive follows.
 func (a *responsesWriter) end(o server.Outcome) error {
+	a.events.Stop()
+	return a.during(func() error { return a.complete(o) })
+}
+
+func (a *responsesWriter) complete(o server.Outcome) error {
 	if err := a.close(); err != nil {
 		return err
 	}
@@ -276,6 +333,11 @@ func (a *responsesWriter) fail(t wire.Error) error {
 	default:
 		code = "invalid_prompt"
 	}
-	a.response.Status, a.response.Error = "failed", &responseError{code, t.Message}
-	return a.sendResponse("response.failed")
+	return a.during(func() error {
+		if err := a.begin(); err != nil {
+			return err
+		}
+		a.response.Status, a.response.Error = "failed", &responseError{code, t.Message}
+		return a.sendResponse("response.failed")
+	})
 }

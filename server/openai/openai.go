@@ -45,15 +45,12 @@ func openAICode(t wire.Error) string {
 	return string(code)
 }
 
-// read reads and checks the body of a request, and returns the model that it names. name is a field of body.
-func (s *api) read(r *http.Request, body interface{ check() error }, name *string) (*server.Model, error) {
+// read reads and checks the body of a request.
+func read(r *http.Request, body interface{ check() error }) error {
 	if err := wire.ReadJSON(r, body); err != nil {
-		return nil, err
+		return err
 	}
-	if err := body.check(); err != nil {
-		return nil, err
-	}
-	return s.core.Find(r.Context(), *name)
+	return body.check()
 }
 
 func orNull(s string) *string {
@@ -71,12 +68,13 @@ func checkLength(m *server.Model, p *prompt.Prompt) error {
 	return nil
 }
 
-// newOpenAIEvents returns a stream that sends errors in OpenAI's form.
-func newOpenAIEvents(w http.ResponseWriter) wire.Events {
-	return wire.NewEvents(w, func(t wire.Error) error {
-		e := wire.NewEvents(w, nil)
-		return e.Send("", openAIError(t))
-	})
+// events returns a stream that sends errors in OpenAI's form, or nil if the response is not streamed. The caller must
+// stop it.
+func (s *api) events(w http.ResponseWriter, streamed bool) (e *wire.Stream) {
+	if streamed {
+		e = wire.NewEvents(w, s.core.Silence(), func(t wire.Error) error { return e.Send("", openAIError(t)) })
+	}
+	return e
 }
 
 // fingerprint identifies the model's manifest.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
@@ -87,7 +86,12 @@ func (q *responseRequest) messages() ([]chat.Message, func(i int) string) {
 func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q responseRequest
-	m, err := s.read(r, &q, &q.Model)
+	if err := read(r, &q); err != nil {
+		return err
+	}
+	a := newResponsesWriter(w, &q, s.core.Silence())
+	defer a.events.Stop()
+	m, err := s.core.Find(r.Context(), q.Model)
 	if err != nil {
 		return err
 	}
@@ -114,7 +118,7 @@ func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	jobs[0].Begun = begun
-	a := newResponsesWriter(w, m, &q, jobs[0].Request)
+	a.start(m, &jobs[0].Request)
 	done, err := s.core.Run(r.Context(), jobs[0], a.piece)
 	if err != nil {
 		return err
@@ -183,8 +187,8 @@ type reasoningTokens struct {
 	Reasoning int `json:"reasoning_tokens"`
 }
 
-// newResponse returns a response without output.
-func newResponse(m *server.Model, q *responseRequest, r runtime.Request) responseJSON {
+// newResponse returns a response without output, and without the defaults of the model.
+func newResponse(q *responseRequest) responseJSON {
 	or := func(text json.RawMessage, otherwise string) json.RawMessage {
 		if len(text) == 0 || string(text) == "null" {
 			return json.RawMessage(otherwise)
@@ -192,11 +196,11 @@ func newResponse(m *server.Model, q *responseRequest, r runtime.Request) respons
 		return text
 	}
 	out := responseJSON{
-		ID: server.NewID("resp_"), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: m.Asked(),
+		ID: server.NewID("resp_"), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: q.Model,
 		Output:       []outputItem{},
 		Instructions: q.Instructions, MaxTokens: q.MaxTokens, Parallel: q.Parallel == nil ||
 			*q.Parallel, ServiceTier: "default",
-		Temperature: r.Sampling.Temperature, TopP: r.Sampling.TopP, TopLogProbs: r.TopLogProbs, Truncation: "disabled",
+		TopLogProbs: q.TopLogProbs, Truncation: "disabled",
 		Text: textJSON{or(q.Text.Format.text, `{"type":"text"}`)}, ToolChoice: or(q.ToolChoice.text, `"auto"`),
 		Tools: or(q.Tools.text, "[]"), Metadata: or(q.Metadata, "{}"),
 	}

@@ -93,7 +93,8 @@ func (op Operation) object(types *Schemas, path string, parameters []any, failur
 		content[kind] = map[string]any{"schema": types.Of(op.Stream, true)} // the schema of each message
 	}
 	ok := map[string]any{
-		"description": "Success. Each message of a stream has this schema; if it fails, the last one is an error.",
+		"description": "Success. Each message of a stream has this schema; if it fails, the last one is an error. " +
+			"Comments of events, and messages without content, keep a silent stream alive.",
 	}
 	if op.Stream == nil {
 		ok["description"] = "Success."

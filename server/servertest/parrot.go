@@ -17,8 +17,9 @@ type Parrot struct {
 	// Ends and LeftOut are the finish reason and the parts of the format that are not enforced; zero: stop, none.
 	Ends    runtime.DoneReason
 	LeftOut []string
-	fail    error         // returned after the output
+	fail    error         // returned after the output; without one, instead of queueing the request
 	wait    chan struct{} // received from before the last piece; nil: do not wait
+	prefill chan struct{} // received from before the first piece; nil: do not wait
 	done    chan struct{}
 	once    sync.Once
 
@@ -53,19 +54,19 @@ func (p *Parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 		if r.MaxTokens == 13 {
 			panic("an index is out of range")
 		}
+		if refused := p.fail != nil && len(p.Says) == 0; !refused && r.Queued != nil {
+			r.Queued()
+		}
+		if !p.waits(ctx, p.prefill) {
+			yield(runtime.Event{}, ctx.Err())
+			return
+		}
 		e := runtime.Event{Stats: runtime.Stats{PromptTokens: len(r.Prompt), PromptTime: 3e9, GenerateTime: 1e9}}
 		for i, text := range p.Says {
 			last := i == len(p.Says)-1
-			if last && p.wait != nil {
-				select {
-				case <-p.wait:
-				case <-ctx.Done():
-					p.Mu.Lock()
-					p.Left++
-					p.Mu.Unlock()
-					yield(runtime.Event{}, ctx.Err())
-					return
-				}
+			if last && !p.waits(ctx, p.wait) {
+				yield(runtime.Event{}, ctx.Err())
+				return
 			}
 			e.IDs, e.Text = []int32{int32(i)}, text
 			if r.LogProbs {
@@ -85,6 +86,22 @@ func (p *Parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 		if p.fail != nil {
 			yield(runtime.Event{}, p.fail)
 		}
+	}
+}
+
+// waits waits for a signal, unless it is nil. It returns false if the request was cancelled meanwhile.
+func (p *Parrot) waits(ctx context.Context, signal <-chan struct{}) bool {
+	if signal == nil {
+		return true
+	}
+	select {
+	case <-signal:
+		return true
+	case <-ctx.Done():
+		p.Mu.Lock()
+		p.Left++
+		p.Mu.Unlock()
+		return false
 	}
 }
 

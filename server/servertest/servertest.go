@@ -30,12 +30,15 @@ import (
 // Fixture is a server whose models are parrots.
 type Fixture struct {
 	*server.Server
-	URL    string
-	Parrot *Parrot // the last one loaded; it gets says, fail and wait
-	Says   []string
-	Fail   error
-	Wait   chan struct{}
-	Loads  []server.Child
+	URL     string
+	Parrot  *Parrot // the last one loaded; it gets says, fail and wait
+	Says    []string
+	Fail    error
+	Wait    chan struct{}
+	Loading chan struct{} // is received from before a load ends
+	NoLoad  error         // of loads
+	Prefill chan struct{} // is received from before the first piece
+	Loads   []server.Child
 }
 
 // chatTemplate renders everything that a template gets.
@@ -82,25 +85,7 @@ type API = func(*server.Server) server.API
 // Serve starts a server with some APIs over a copy of that store. change may change its options.
 func Serve(t testing.TB, change func(*server.Options), apis ...API) *Fixture {
 	t.Helper()
-	home := t.TempDir()
-	if err := os.CopyFS(home, os.DirFS(twoModels(t))); err != nil {
-		t.Fatal(err)
-	}
-	store, err := store.Open(home)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &Fixture{Says: []string{"Hello", " world"}}
-	o := server.Options{Version: "1.2.3", Store: store, CacheSize: -1, Memory: 8 << 30}
-	o.Load = func(_ context.Context, c server.Child, _ func(float64)) (pool.Model, error) {
-		f.Loads = append(f.Loads, c)
-		f.Parrot = &Parrot{Says: f.Says, fail: f.Fail, wait: f.Wait, done: make(chan struct{})}
-		return f.Parrot, nil
-	}
-	if change != nil {
-		change(&o)
-	}
-	f.Server = server.New(o, apis...)
+	f := New(t, change, apis...)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +99,42 @@ func Serve(t testing.TB, change func(*server.Options), apis ...API) *Fixture {
 		}
 	})
 	f.URL = "http://" + l.Addr().String()
+	return f
+}
+
+// New is Serve without a listener, for tests that call ServeHTTP. The caller must call Close.
+func New(t testing.TB, change func(*server.Options), apis ...API) *Fixture {
+	t.Helper()
+	home := t.TempDir()
+	if err := os.CopyFS(home, os.DirFS(twoModels(t))); err != nil {
+		t.Fatal(err)
+	}
+	store, err := store.Open(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Fixture{Says: []string{"Hello", " world"}}
+	o := server.Options{Version: "1.2.3", Store: store, CacheSize: -1, Memory: 8 << 30}
+	o.Load = func(ctx context.Context, c server.Child, _ func(float64)) (pool.Model, error) {
+		f.Loads = append(f.Loads, c)
+		if f.Loading != nil {
+			select {
+			case <-f.Loading:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		if f.NoLoad != nil {
+			return nil, f.NoLoad
+		}
+		f.Parrot = &Parrot{Says: f.Says, fail: f.Fail, wait: f.Wait, prefill: f.Prefill,
+			done: make(chan struct{})}
+		return f.Parrot, nil
+	}
+	if change != nil {
+		change(&o)
+	}
+	f.Server = server.New(o, apis...)
 	return f
 }
 
@@ -206,13 +227,16 @@ type Event struct {
 	Name, Data string
 }
 
-// Events splits a stream into its events.
+// Events splits a stream into its events. Like clients, it skips comments.
 func Events(t *testing.T, text string) (out []Event) {
 	t.Helper()
 	if !strings.HasSuffix(text, "\n\n") {
 		t.Errorf("the stream does not end with an event: %q", text)
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		if strings.HasPrefix(part, ":") {
+			continue
+		}
 		var e Event
 		for line := range strings.SplitSeq(part, "\n") {
 			key, value, ok := strings.Cut(line, ": ")

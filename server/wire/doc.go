@@ -3,6 +3,7 @@
 // Contract:
 //   - An error before the first byte of a response has an HTTP status and one line of JSON, in the form of the API that
 //     the path belongs to: see [Dialects]. After that it is the last message of the stream.
+//   - A [Stream] sends keep-alives, so that its client never waits long for a byte.
 //   - [ErrorOf] is where errors of other packages get their HTTP status.
 //   - The bodies of all requests together, with the values decoded from them, take bounded memory: see [Bodies].
 //   - Text from outside that a message quotes is clipped: see [Clip].

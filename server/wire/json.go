@@ -47,24 +47,6 @@ func WriteJSON(w http.ResponseWriter, v any) error {
 	return nil
 }
 
-// WriteLine writes a value to a stream of JSON lines.
-func WriteLine(w http.ResponseWriter, v any) error {
-	b, err := Encode(v)
-	if err != nil {
-		return err
-	}
-	if a, ok := w.(*Response); ok && a.last == nil {
-		a.last = func(t Error) error { return WriteLine(w, ErrorJSON{t.Message}) }
-		w.Header().Set("Content-Type", LinesType)
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Accel-Buffering", "no")
-	}
-	if _, err := w.Write(b); err != nil {
-		return err
-	}
-	return http.NewResponseController(w).Flush()
-}
-
 // Encode returns a value as a line of JSON.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
