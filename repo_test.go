@@ -23,7 +23,7 @@ const module = "github.com/ingotml/ingot"
 var arrows = map[string][]string{
 	"cmd":    {"*"},
 	"bench":  {"*"},
-	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile"},
+	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
 	// An API depends on the server's core and on no other API.
 	"server/ollama": {
 		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"certify":     {"chat/prompt", "convert", "manifest", "registry", "runtime"},
 	"grammar":     {},
 	"vision":      {},
+	"pdf":         {},
 	"limits":      {},
 	"child":       {},
 	"usercache":   {},

@@ -1,0 +1,32 @@
+package limits
+
+// Limits of PDF files.
+const (
+	// PDFBytes bounds a file.
+	PDFBytes = 32 << 20
+	// PDFWork bounds what reading a file takes, in bytes that are scanned, decompressed or shown.
+	PDFWork = 256 << 20
+	// PDFMemory bounds the memory to read a file, without the file: tables, fonts, decompressed streams, text.
+	PDFMemory = 64 << 20
+	// PDFText bounds the text of a file.
+	PDFText = 4 << 20
+	// PDFPages bounds the pages that are read.
+	PDFPages = 2000
+	// PDFValues bounds the values of an object.
+	PDFValues = 1 << 18
+	// PDFNesting bounds objects, page trees and forms within each other.
+	PDFNesting = 50
+)
+
+func init() {
+	const test = "pdf.TestLimits"
+	register(
+		Limit{"PDFBytes", "a PDF file", PDFBytes, Bytes, test},
+		Limit{"PDFWork", "bytes of a PDF that are scanned, decompressed or shown", PDFWork, Bytes, test},
+		Limit{"PDFMemory", "memory to read a PDF", PDFMemory, Bytes, test},
+		Limit{"PDFText", "text of a PDF", PDFText, Bytes, test},
+		Limit{"PDFPages", "pages of a PDF that are read", PDFPages, Count, test},
+		Limit{"PDFValues", "values of an object in a PDF", PDFValues, Count, test},
+		Limit{"PDFNesting", "nesting of objects, page trees and forms in a PDF", PDFNesting, Levels, test},
+	)
+}
