@@ -33,7 +33,12 @@ func (s *Server) openAPIJSON() func() ([]byte, error) {
 func (s *Server) document() *openapi.Document {
 	d := openapi.New(s.opts.Version, s.schemas)
 	for _, e := range s.endpoints {
-		_, failure := s.dialects.Failure(e.Path, wire.Error{})
+		header := http.Header{}
+		if e.Header != "" {
+			header.Set(e.Header, "any")
+		}
+		_, failure := s.dialects.Failure(e.Path, header, wire.Error{})
+		e.Operation.Header = e.Header
 		d.Add(e.Method, e.Path, e.Operation, failure)
 	}
 	return d

@@ -10,6 +10,9 @@ import (
 // Endpoint is a route with everything about it.
 type Endpoint struct {
 	Method, Path string // in the form of net/http's patterns
+	// Header is a header whose requests the endpoint serves. Those without it go to the endpoint of the same route that
+	// has none: two APIs share a route, and only one's clients send the header.
+	Header string
 	// Handle serves a request. If it returns an error, the error is sent to the client.
 	Handle    func(w http.ResponseWriter, r *http.Request) error
 	Public    bool              // needs no API key, and is served while the server stops

@@ -122,6 +122,9 @@ func (f *fixture) sample(t *testing.T, r server.Endpoint, s server.Sample) (kind
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r.Header != "" {
+		q.Header.Set(r.Header, "any")
+	}
 	response, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)

@@ -36,12 +36,34 @@ func (s *Server) isUpload(r *http.Request) bool {
 	})
 }
 
+// choose returns the endpoint of a route that serves a request.
+func choose(list []Endpoint, r *http.Request) Endpoint {
+	var plain Endpoint
+	for _, e := range list {
+		switch {
+		case e.Header == "":
+			plain = e
+		case r.Header.Get(e.Header) != "":
+			return e
+		}
+	}
+	if plain.Handle == nil {
+		return list[0]
+	}
+	return plain
+}
+
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
+	shared := map[string][]Endpoint{} // by route
 	for _, r := range s.endpoints {
-		mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, req *http.Request) {
-			if err := r.Handle(w, req); err != nil {
+		route := r.Method + " " + r.Path
+		if shared[route] = append(shared[route], r); len(shared[route]) > 1 {
+			continue
+		}
+		mux.HandleFunc(route, func(w http.ResponseWriter, req *http.Request) {
+			if err := choose(shared[route], req).Handle(w, req); err != nil {
 				s.fail(w, req, err)
 			}
 		})

@@ -1,4 +1,4 @@
-// Package anthropic has Anthropic's API: messages and their token counts,
+// Package anthropic has Anthropic's API: messages, their token counts and the list of models,
 // https://platform.claude.com/docs/en/api/messages as of November 2026, version 2023-06-01.
 //
 // Contract: fields that do not change a response are ignored. Thinking is not signed. The keep-alives of streams are
@@ -20,5 +20,8 @@ type api struct {
 func New(s *server.Server) server.API {
 	a := &api{core: s, opts: s.Options()}
 	return server.API{Endpoints: a.endpoints(), Schemas: schemas,
-		Dialects: wire.Dialects{{Prefix: "/v1/messages", Body: anthropicError, Busy: statusOverloaded}}}
+		Dialects: wire.Dialects{
+			{Prefix: "/v1/messages", Body: anthropicError, Busy: statusOverloaded},
+			{Prefix: "/v1/models", Header: versionHeader, Body: anthropicError, Busy: statusOverloaded},
+		}}
 }

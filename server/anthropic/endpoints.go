@@ -26,6 +26,18 @@ func (s *api) endpoints() []server.Endpoint {
 			Samples: []server.Sample{{Body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text",` +
 				`"text":"Hi"}]}]}`}},
 		},
+		{Method: "GET", Path: "/v1/models", Header: versionHeader, Handle: s.listModels,
+			Operation: openapi.Operation{Summary: "List the models of the store in Anthropic's form",
+				Query: "limit At most so many models, 20 by default.\nafter_id Models that follow this one.\n" +
+					"before_id Models that stand before this one.\nlifecycle Models at this stage; all are active.",
+				Response: reflect.TypeFor[modelList]()},
+			Samples: []server.Sample{{}, {Path: "/v1/models?limit=1"}},
+		},
+		{Method: "GET", Path: "/v1/models/{id...}", Header: versionHeader, Handle: s.getModel,
+			Operation: openapi.Operation{Summary: "Describe a model in Anthropic's form",
+				Response: reflect.TypeFor[modelInfo]()},
+			Samples: []server.Sample{{Path: "/v1/models/talk"}},
+		},
 	}
 }
 

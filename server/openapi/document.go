@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 
@@ -25,11 +26,45 @@ func (d *Document) Add(method, pattern string, op Operation, failure any) {
 	if d.paths[path] == nil {
 		d.paths[path] = map[string]any{}
 	}
-	if name, about, ok := strings.Cut(op.Query, " "); ok {
+	for line := range strings.Lines(op.Query) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), " ")
 		parameters = append(parameters,
 			map[string]any{"name": name, "in": "query", "description": about, "schema": Schema{"type": "string"}})
 	}
-	d.paths[path][strings.ToLower(method)] = op.object(d.types, path, parameters, failure)
+	if op.Header != "" {
+		parameters = append(parameters, map[string]any{"name": op.Header, "in": "header",
+			"description": "Chooses: " + op.Summary, "schema": Schema{"type": "string"}})
+	}
+	method = strings.ToLower(method)
+	one := op.object(d.types, path, parameters, failure)
+	if other, shared := d.paths[path][method].(map[string]any); shared {
+		one = either(other, one, op.Header != "")
+	}
+	d.paths[path][method] = one
+}
+
+// either returns the operation of a route that two APIs share. It has the summary of the one that needs no header.
+func either(a, b map[string]any, second bool) map[string]any {
+	if second {
+		a, b = b, a
+	}
+	out := maps.Clone(b)
+	responses := map[string]any{}
+	of := func(o map[string]any, status string) map[string]any {
+		return o["responses"].(map[string]any)[status].(map[string]any)
+	}
+	schema := func(o map[string]any, status string) any {
+		return of(o, status)["content"].(map[string]any)["application/json"].(map[string]any)["schema"]
+	}
+	for _, status := range []string{"200", "default"} {
+		responses[status] = map[string]any{"description": of(b, status)["description"],
+			"content": map[string]any{"application/json": map[string]any{
+				"schema": Schema{"anyOf": []any{schema(a, status), schema(b, status)}}}}}
+	}
+	out["responses"] = responses
+	list, _ := a["parameters"].([]any) // has those of the path, too
+	out["parameters"] = list
+	return out
 }
 
 // Whole returns the document, and the types for which it has no schema.

@@ -9,7 +9,8 @@ type Operation struct {
 	Request  reflect.Type // of the body; nil: none
 	Required []string     // required members of the request
 	File     bool         // the body is a file
-	Query    string       // name and description of a query parameter, separated by a space
+	Query    string       // names and descriptions of query parameters, separated by a space, one a line
+	Header   string       // that chooses this operation of a route; "": none
 	Response reflect.Type // of the response; nil: text or nothing
 	Stream   reflect.Type // of a message of the stream; nil: no stream
 	Media    string       // media type of a response that is not JSON; else ""

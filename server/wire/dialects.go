@@ -17,18 +17,23 @@ type ErrorJSON struct {
 // dialect is the form of an API's errors.
 type dialect struct {
 	Prefix string // of the API's paths
+	Header string // that requests of the API have, where others share the path; "": none
 	Body   func(Error) any
 	Busy   int // the status that tells a client to retry later
 }
 
-// Dialects are the forms of errors by path. The longest prefix wins. Other paths have errors of the type errorJSON.
+// Dialects are the forms of errors by path and header. The longest prefix wins, and of two the one with a header. Other
+// paths have errors of the type errorJSON.
 type Dialects []dialect
 
-// Failure returns the status and body of an error in the form of a path's API.
-func (d Dialects) Failure(path string, t Error) (status int, body any) {
-	best := dialect{"", func(t Error) any { return ErrorJSON{t.Message} }, http.StatusServiceUnavailable}
+// Failure returns the status and body of an error in the form of the API that a request's path and header belong to.
+func (d Dialects) Failure(path string, header http.Header, t Error) (status int, body any) {
+	best := dialect{"", "", func(t Error) any { return ErrorJSON{t.Message} }, http.StatusServiceUnavailable}
 	for _, x := range d {
-		if strings.HasPrefix(path, x.Prefix) && len(x.Prefix) > len(best.Prefix) {
+		if !strings.HasPrefix(path, x.Prefix) || x.Header != "" && header.Get(x.Header) == "" {
+			continue
+		}
+		if n := len(x.Prefix) - len(best.Prefix); n > 0 || n == 0 && x.Header != "" {
 			best = x
 		}
 	}
@@ -64,7 +69,7 @@ func (d Dialects) Fail(w http.ResponseWriter, r *http.Request, t Error) {
 
 // Refuse responds with an error.
 func (d Dialects) Refuse(w http.ResponseWriter, r *http.Request, t Error) {
-	status, body := d.Failure(r.URL.Path, t)
+	status, body := d.Failure(r.URL.Path, r.Header, t)
 	w.Header().Set("Content-Type", JSONType)
 	w.WriteHeader(status)
 	if b, err := Encode(body); err == nil {
