@@ -10,6 +10,21 @@ import (
 	"github.com/ingotml/ingot/server/wire"
 )
 
+// PictureNote returns what stands for a picture that the model cannot see, "" if it can. The history of a conversation
+// goes on with the note; a picture in the newest message, which the client wants an answer to, is an error.
+func (m *Model) PictureNote(newest bool) (note string, err error) {
+	if m.CheckPictures() == nil {
+		return "", nil
+	}
+	if newest {
+		return "", wire.BadRequest("this model cannot see pictures: remove the picture, or use a vision model")
+	}
+	return Omitted("image", "this model cannot see pictures"), nil
+}
+
+// Omitted returns a note that stands for a part of a message that the model cannot be shown.
+func Omitted(what, why string) string { return "[" + what + " omitted: " + why + "]" }
+
 // DecodePicture decodes a picture from base64 or from a data URL.
 func DecodePicture(text string, id int) (runtime.Picture, error) {
 	if id >= limits.Pictures {
@@ -28,4 +43,13 @@ func DecodePicture(text string, id int) (runtime.Picture, error) {
 		return p, wire.BadRequest("picture %d is not valid base64: %v", id+1, err)
 	}
 	return p, nil
+}
+
+// CheckPicture returns an error if a picture's header cannot be read, or decoding it needs too much memory.
+func (m *Model) CheckPicture(p runtime.Picture) error {
+	if m.Vision == nil {
+		return nil
+	}
+	_, err := m.Vision.Measure(p, p.ID)
+	return err
 }

@@ -107,6 +107,7 @@ type Server struct {
 	dialects  wire.Dialects
 	schemas   openapi.Special
 	prompts   *promptMemory
+	documents documents
 	endpoints []Endpoint
 	uploads   []string // method and path prefix of endpoints that receive files
 	mux       *http.ServeMux

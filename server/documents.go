@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/pdf"
+)
+
+// documents caches the texts of PDF files by the files' hashes, since clients send a conversation's files with each
+// request. It is safe for concurrent use.
+type documents struct {
+	mu   sync.Mutex
+	list []document // least recently used first
+	size int        // bytes of all texts
+}
+
+type document struct {
+	key  [sha256.Size]byte
+	text string
+	err  error
+}
+
+// PDFText returns the text of a PDF file as a prompt shows it: a line that says what it is, and each page behind a line
+// with its number. An error says why the file has no text; it is pdf.ErrNoPDF if the file is none.
+func (s *Server) PDFText(ctx context.Context, data []byte) (string, error) {
+	key := sha256.Sum256(data)
+	if d, ok := s.documents.get(key); ok {
+		return d.text, d.err
+	}
+	release, err := s.prompts.Take(ctx, limits.PDFMemory)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if d, ok := s.documents.get(key); ok { // another request read it meanwhile
+		return d.text, d.err
+	}
+	doc, err := pdf.Text(ctx, data)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	d := document{key: key, err: err}
+	if err == nil {
+		d.text = shownPDF(doc)
+	}
+	s.documents.put(d)
+	return d.text, d.err
+}
+
+// shownPDF returns a PDF's text for a prompt.
+func shownPDF(d *pdf.Document) string {
+	var b strings.Builder
+	b.WriteString("[PDF")
+	if d.Title != "" {
+		fmt.Fprintf(&b, " %q", d.Title)
+	}
+	fmt.Fprintf(&b, " as text, pages: %d]", len(d.Pages))
+	for i, page := range d.Pages {
+		fmt.Fprintf(&b, "\n[page %d]\n%s", i+1, page)
+	}
+	if d.Rest != "" {
+		b.WriteString("\n" + Omitted("rest of the PDF", d.Rest))
+	} else {
+		b.WriteString("\n[end of the PDF]")
+	}
+	return b.String()
+}
+
+func (k *documents) get(key [sha256.Size]byte) (document, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i := slices.IndexFunc(k.list, func(d document) bool { return d.key == key })
+	if i < 0 {
+		return document{}, false
+	}
+	d := k.list[i]
+	k.list = append(slices.Delete(k.list, i, i+1), d)
+	return d, true
+}
+
+func (k *documents) put(d document) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list, k.size = append(k.list, d), k.size+len(d.text)
+	for len(k.list) > limits.PDFsKept || k.size > limits.PDFTextsKept {
+		k.size -= len(k.list[0].text)
+		k.list = slices.Delete(k.list, 0, 1)
+	}
+}

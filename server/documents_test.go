@@ -1,0 +1,61 @@
+package server
+
+import (
+	"crypto/sha256"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/pdf"
+)
+
+// A PDF's text has its pages' numbers, and is kept for the next request.
+func TestPDFText(t *testing.T) {
+	s := &Server{prompts: newPrompts(limits.PromptMemory, 0)}
+	data, err := os.ReadFile("../pdf/testdata/report.pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		text, err := s.PDFText(t.Context(), data)
+		if err != nil || !strings.HasPrefix(text, "[PDF \"Häfen & Schiffe – 2026\" as text, pages: 2]\n[page 1]\nHäfen") ||
+			!strings.Contains(text, "\n[page 2]\nShip\tTons\tBerth\n") || !strings.HasSuffix(text, "\n[end of the PDF]") {
+			t.Errorf("%s, %v", text, err)
+		}
+		if _, err := s.PDFText(t.Context(), []byte("none")); !errors.Is(err, pdf.ErrNoPDF) {
+			t.Errorf("no PDF: %v", err)
+		}
+	}
+	if n := len(s.documents.list); n != 2 {
+		t.Errorf("%d files are kept, want 2", n)
+	}
+	cut := shownPDF(&pdf.Document{Pages: []string{"a"}, Rest: "it has more than 9 pages"})
+	if cut != "[PDF as text, pages: 1]\n[page 1]\na\n[rest of the PDF omitted: it has more than 9 pages]" {
+		t.Errorf("cut: %s", cut)
+	}
+}
+
+// The texts that are kept have limits. The least recently used one goes first.
+func TestDocumentsKept(t *testing.T) {
+	key := func(i int) [sha256.Size]byte { return sha256.Sum256([]byte{byte(i), byte(i >> 8)}) }
+	var k documents
+	for i := range limits.PDFsKept {
+		k.put(document{key: key(i), text: "x"})
+	}
+	k.get(key(0))
+	k.put(document{key: key(limits.PDFsKept)})
+	_, first := k.get(key(0))
+	_, second := k.get(key(1))
+	if !first || second || len(k.list) != limits.PDFsKept {
+		t.Errorf("%d files, first %v, second %v", len(k.list), first, second)
+	}
+	large := strings.Repeat("x", limits.PDFTextsKept/4)
+	for i := range 6 {
+		k.put(document{key: key(1000 + i), text: large})
+	}
+	if k.size > limits.PDFTextsKept || len(k.list) != 4 {
+		t.Errorf("%d bytes of %d files", k.size, len(k.list))
+	}
+}
