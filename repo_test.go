@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
 	},
 	"server/openai":    {"server", "grammar", "runtime", "chat", "chat/prompt", "manifest", "modelfile"},
-	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile"},
+	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
 	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic"},
 	"runtime": {
 		"models", "cache", "mlx", "child", "manifest", "modelfile", "tokenizer", "grammar", "vision", "arch", "quantize",

@@ -31,6 +31,7 @@ type blockJSON struct {
 	Signature *string         `json:"signature,omitempty"`
 	ID        string          `json:"id,omitempty"`
 	Name      string          `json:"name,omitempty"`
+	Toolset   string          `json:"toolset_name,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
@@ -102,9 +103,10 @@ func (q *messagesRequest) stopReason(o server.Outcome) (d endDelta) {
 // blocks builds the content blocks of a response, one at a time. White space between blocks of other types does not
 // make a block.
 type blocks struct {
-	stream *messageStream // nil: the response is not streamed
-	list   []blockJSON    // started so far; content is not kept if it is streamed
-	open   string         // type of the last block if it is not complete; "": none
+	stream *messageStream         // nil: the response is not streamed
+	family func(tool string) bool // whether a tool is a toolset; nil: none is
+	list   []blockJSON            // started so far; content is not kept if it is streamed
+	open   string                 // type of the last block if it is not complete; "": none
 	text   strings.Builder
 	held   string // white space that becomes part of a block only if text follows
 }
@@ -201,6 +203,11 @@ func (b *blocks) end() error {
 // call adds a complete tool call.
 func (b *blocks) call(c parse.ToolCall) error {
 	block := blockJSON{Type: toolUseBlock, ID: server.CallID(c), Name: c.Name, Input: c.Arguments}
+	if b.family != nil && b.family(c.Name) {
+		block.Toolset = c.Name
+		block.Name, c.Arguments = memberCall(c)
+		block.Input = c.Arguments
+	}
 	if b.stream != nil {
 		block.Input = json.RawMessage("{}")
 	}

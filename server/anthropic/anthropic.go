@@ -11,8 +11,8 @@ import (
 )
 
 // Requests and responses of Anthropic's API, https://platform.claude.com/docs/en/api/messages as of November 2026,
-// version 2023-06-01. The headers anthropic-version and anthropic-beta are ignored, as are metadata, service_tier and
-// other fields that do not change a response.
+// version 2023-06-01. The header anthropic-beta is ignored, as are metadata, service_tier and other fields that do not
+// change a response.
 
 // messagesRequest is the body of /v1/messages and of /v1/messages/count_tokens.
 type messagesRequest struct {
@@ -30,86 +30,16 @@ type messagesRequest struct {
 	TopP          *float64        `json:"top_p"`
 	OutputFormat  *outputFormat   `json:"output_format"` // the field's former name
 	CacheControl  *cacheControl   `json:"cache_control"` // a breakpoint at the end
+	MCPServers    json.RawMessage `json:"mcp_servers"`   // this and the following are refused
+	Thread        json.RawMessage `json:"thread"`
+	Compaction    json.RawMessage `json:"compaction"`
+	newest        *int            // index of the user's newest message, in a part of a request
 	params.SchemaOptions
 	params.Urgency
 	Output struct {
 		Format *outputFormat   `json:"format"`
 		Effort params.Thinking `json:"effort"`
 	} `json:"output_config"`
-}
-
-type messageParam struct {
-	Role    string        `json:"role"`
-	Content contentBlocks `json:"content"`
-}
-
-// contentBlocks is a list of blocks, or a string, which stands for one text block.
-type contentBlocks []contentBlock
-
-// contentBlock has the fields of all block types.
-type contentBlock struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	Thinking  string          `json:"thinking"`
-	Source    *blockSource    `json:"source"` // of images and documents
-	ID        string          `json:"id"`     // of tool_use
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"` // of tool_result
-	// contentBlocks; decoded only when used, so that nesting is not followed
-	Content json.RawMessage `json:"content"`
-	IsError bool            `json:"is_error"`
-
-	CacheControl *cacheControl `json:"cache_control"` // a breakpoint after the block
-}
-
-type blockSource struct {
-	Type      string `json:"type"`
-	MediaType string `json:"media_type"`
-	Data      string `json:"data"`
-}
-
-// UnmarshalJSON ignores sources that are not objects, such as those of search results: their blocks are rejected by
-// type.
-func (s *blockSource) UnmarshalJSON(b []byte) error {
-	type fields blockSource
-	if len(b) > 0 && b[0] == '{' {
-		return json.Unmarshal(b, (*fields)(s))
-	}
-	return nil
-}
-
-// Block types.
-const (
-	textBlock       = "text"
-	imageBlock      = "image"
-	documentBlock   = "document"
-	toolUseBlock    = "tool_use"
-	toolResultBlock = "tool_result"
-	thinkingBlock   = "thinking"
-	redactedBlock   = "redacted_thinking"
-)
-
-func (c *contentBlocks) UnmarshalJSON(b []byte) error {
-	var text *string
-	if json.Unmarshal(b, &text) == nil {
-		if *c = nil; text != nil {
-			*c = contentBlocks{{Type: textBlock, Text: *text}}
-		}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]contentBlock)(c))
-}
-
-// toolParam is a tool that the client runs. Tools that Anthropic runs have a type.
-type toolParam struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"input_schema"`
-	Strict      bool            `json:"strict"`
-
-	CacheControl *cacheControl `json:"cache_control"` // a breakpoint after the tool
 }
 
 // toolChoiceParam says which tools the response may or must call.

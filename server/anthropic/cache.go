@@ -81,15 +81,15 @@ type breakpoints struct {
 }
 
 // breakpoints finds the positions of a request's breakpoints in its prompt.
-func (s *api) breakpoints(ctx context.Context, m *server.Model, q *messagesRequest, p *prompt.Prompt) (breakpoints,
-	error) {
+func (s *api) breakpoints(ctx context.Context, m *server.Model, q *messagesRequest, p *prompt.Prompt, tools offers) (
+	breakpoints, error) {
 	b := breakpoints{prompt: len(p.IDs)}
 	list, err := q.marked()
 	if err != nil || len(list) == 0 {
 		return b, err
 	}
 	last := list[len(list)-1]
-	if b.last, err = s.pin(ctx, m, q, p, last); err != nil {
+	if b.last, err = s.pin(ctx, m, q, p, tools, last); err != nil {
 		return b, err
 	}
 	for i := len(list) - 1; i >= 0 && b.hour.Tokens == 0; i-- {
@@ -98,7 +98,7 @@ func (s *api) breakpoints(ctx context.Context, m *server.Model, q *messagesReque
 		case i == len(list)-1:
 			b.hour = b.last
 		default:
-			if b.hour, err = s.pin(ctx, m, q, p, list[i]); err != nil {
+			if b.hour, err = s.pin(ctx, m, q, p, tools, list[i]); err != nil {
 				return b, err
 			}
 		}
@@ -107,13 +107,13 @@ func (s *api) breakpoints(ctx context.Context, m *server.Model, q *messagesReque
 }
 
 // pin returns the pin of a breakpoint.
-func (s *api) pin(ctx context.Context, m *server.Model, q *messagesRequest, p *prompt.Prompt, b breakpoint) (
-	runtime.Pin, error) {
+func (s *api) pin(ctx context.Context, m *server.Model, q *messagesRequest, p *prompt.Prompt, tools offers,
+	b breakpoint) (runtime.Pin, error) {
 	pin := runtime.Pin{Tokens: len(p.IDs), TTL: b.ttl}
 	if n := len(q.Messages) - 1; b.message == n && b.block == len(q.Messages[n].Content)-1 {
 		return pin, nil
 	}
-	c, err := q.until(b, m.Style)
+	c, err := q.until(b, m.Style, s.newReader(ctx, m), tools)
 	if err != nil {
 		return pin, err
 	}
@@ -121,25 +121,32 @@ func (s *api) pin(ctx context.Context, m *server.Model, q *messagesRequest, p *p
 	return pin, err
 }
 
-// until returns the conversation up to a breakpoint.
-func (q *messagesRequest) until(b breakpoint, style *prompt.Style) (prompt.Conversation, error) {
+// until returns the conversation up to a breakpoint. All of the prompt has the same tools, those of the whole request.
+func (q *messagesRequest) until(b breakpoint, style *prompt.Style, r reader, tools offers) (prompt.Conversation,
+	error) {
 	cut := *q
+	cut.newest = new(q.newestOfUser())
 	if b.message >= 0 {
 		last := q.Messages[b.message]
 		last.Content = last.Content[:b.block+1]
 		cut.Messages = append(append([]messageParam(nil), q.Messages[:b.message]...), last)
 	}
-	c, err := cut.conversation(style)
+	c, _, err := cut.conversation(style, r)
 	c.Continue = false
+	if q.ToolChoice.Type != "none" {
+		c.Tools = tools.tools()
+	}
 	if err != nil || b.message >= 0 {
 		return c, err
 	}
 	c.Pictures = nil
 	if b.tool >= 0 {
-		c.Messages, c.Tools = nil, c.Tools[:min(b.tool+1, len(c.Tools))]
+		if c.Messages = nil; c.Tools != nil {
+			c.Tools = tools.until(b.tool).tools()
+		}
 		return c, nil
 	}
-	system := conversationBuilder{names: map[string]string{}}
+	system := builder{reader: r, names: map[string]string{}}
 	err = system.system(q.System[:b.system+1])
 	c.Messages = system.messages
 	return c, err

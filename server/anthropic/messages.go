@@ -34,25 +34,26 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 		b.stream = newMessageStream(w, s.core.Silence())
 		defer b.stream.events.Stop()
 	}
-	m, built, err := s.messagesPrompt(r, &q)
+	m, built, tools, err := s.messagesPrompt(r, &q)
 	if err != nil {
 		return err
 	}
 	if n, limit := len(built.IDs), m.Context(); n >= limit {
 		return fmt.Errorf("%s: %d tokens > %d maximum: %w", tooLong, n, limit-1, prompt.ErrLong)
 	}
-	j, err := s.messagesJob(m, built, &q)
+	j, err := s.messagesJob(m, built, &q, tools)
 	if err != nil {
 		return err
 	}
 	j.Begun = begun
-	marks, err := s.breakpoints(r.Context(), m, &q, built)
+	marks, err := s.breakpoints(r.Context(), m, &q, built, tools)
 	if err != nil {
 		return err
 	}
 	j.Request.Pins = marks.pins()
 	message := messageJSON{ID: server.NewID("msg_"), Type: "message", Role: chat.Assistant, Model: m.Asked(),
 		Content: []blockJSON{}, Usage: messagesUsage{Input: len(built.IDs)}}
+	b.family = tools.family
 	if q.Stream {
 		b.stream.start(message)
 		j.Request.Queued = b.stream.events.Open
@@ -88,23 +89,23 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 	return b.stream.events.Last("message_stop", typeJSON{"message_stop"})
 }
 
-// messagesPrompt builds the prompt of a request.
-func (s *api) messagesPrompt(r *http.Request, q *messagesRequest) (*server.Model, *prompt.Prompt, error) {
+// messagesPrompt builds the prompt of a request. It also returns the tools that the model is offered.
+func (s *api) messagesPrompt(r *http.Request, q *messagesRequest) (*server.Model, *prompt.Prompt, offers, error) {
 	m, err := s.core.Find(r.Context(), q.Model)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, offers{}, err
 	}
-	c, err := q.conversation(m.Style)
+	c, tools, err := q.conversation(m.Style, s.newReader(r.Context(), m))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, tools, err
 	}
 	p, err := s.core.MakePrompt(r.Context(), m, m.Style, c)
-	return m, p, err
+	return m, p, tools, err
 }
 
 // messagesJob builds the job of a request.
-func (s *api) messagesJob(m *server.Model, p *prompt.Prompt, q *messagesRequest) (server.Job, error) {
-	use, err := q.toolUse()
+func (s *api) messagesJob(m *server.Model, p *prompt.Prompt, q *messagesRequest, tools offers) (server.Job, error) {
+	use, err := tools.use(q.ToolChoice)
 	if err != nil {
 		return server.Job{}, err
 	}
@@ -184,7 +185,8 @@ func (s *api) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err := wire.ReadJSON(r, &q); err != nil {
 		return err
 	}
-	m, built, err := s.messagesPrompt(r, &q)
+	q.Compaction = nil // the count is that of the messages as they are
+	m, built, _, err := s.messagesPrompt(r, &q)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/pdf"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/ingotml/ingot/server"
@@ -25,21 +27,30 @@ func TestMessagesRefused(t *testing.T) {
 		`"messages":[]`:         "messages",
 		`"messages":"x"`:        "messages",
 		`"max_tokens":-1,` + hi: "max_tokens",
-		`"messages":[{"role":"robot","content":"x"}]`:                              "messages.0.role",
-		content(`{"type":"image","source":{"type":"url","url":"http://a/b.png"}}`): `content.0.source: image source \"url\"`,
-		content(`{"type":"image","source":{"type":"base64","data":"!"}}`):          "not valid base64",
-		content(`{"type":"image","source":{"type":"base64","data":"AAAA"}}`):       "vision",
-		content(`{"type":"image"}`):                                                "source",
-		content(`{"type":"document","source":{"type":"base64","data":"AAAA"}}`):    `document source \"base64\"`,
-		content(`{"type":"search_result","source":"a","title":"b","content":[]}`):  `\"search_result\" is not supported`,
-		content(`{"type":"server_tool_use"}`):                                      `\"server_tool_use\" is not supported`,
-		content(`{"type":"tool_result","tool_use_id":"x","content":"1"}`):          "tool_use_id",
-		content(`{"type":"tool_use","id":"x","name":"f","input":{}}`):              "is not supported here",
-		`"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":[]}]},{"role":"user",` +
-			`"content":"x"}]`: "messages.0.content.0.input",
-		`"system":[{"type":"image"}],` + hi:                                            "system.0",
-		`"tools":[{"type":"web_search_20250305","name":"web_search"}],` + hi:           "web_search_20250305",
-		`"tools":[{"name":"f"}],` + hi:                                                 "tools.0.input_schema",
+		`"messages":[{"role":"robot","content":"x"}]`:                             "messages.0.role",
+		content(`{"type":"image","source":{"type":"base64","data":"AAAA"}}`):      "0.content.0: this model cannot see",
+		content(`{"type":"document"}`):                                            "0.source: the source is missing",
+		content(`{"type":"document","source":{"type":"base64","data":"AAAA"}}`):   "0.source: not a readable PDF file",
+		content(`{"type":"document","source":{"type":"base64","data":"!"}}`):      "0.source: the data are not valid base64",
+		content(`{"type":"document","source":{"type":"url","url":"http://a/b"}}`): "0.source: the server does not fetch",
+		content(`{"type":"document","source":{"type":"file","file_id":"f"}}`):     "0.source: the server stores no files",
+		content(`{"type":"document","source":{"type":"tape"}}`):                   `0.source: the type \"tape\" is not`,
+		content(`{"type":"text","text":"a"},{"type":"server_tool_use"}`):          `messages.0.content.1.type: block type`,
+		content(`{"type":"tool_use","id":"x","name":"f","input":{}}`):             "messages.0.content.0.type: block type",
+		content(`{"type":"container_upload","file_id":"f"}`):                      "messages.0.content.0.file_id: the server",
+		content(`{"type":"text","text":5}`):                                       "its member text is not a string",
+		content(`{"text":"x"}`):                                                   "0.content.0: the block has no type",
+		content(`[]`):                                                             "0.content.0: the block is not an object",
+		content(`{"type":"tool_reference","tool_name":"f"}`):                      `tool_name: no tool is named \"f\"`,
+		`"mcp_servers":[{"url":"https://a"}],` + hi:                               "mcp_servers: the server connects to",
+		`"thread":{"type":"continue"},` + hi:                                      "thread: conversations are not stored",
+		`"compaction":{"type":"summarize"},` + hi:                                 "compaction: is not supported",
+		`"tools":[{"name":"f","input_schema":[]}],` + hi:                          "tools.0.input_schema",
+		`"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"},` +
+			hi: `tool_choice.name: \"web_search\" is a tool that Anthropic runs (web_search_20250305)`,
+		`"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"any"},` +
+			hi: "tool_choice: the request has no tools but",
+		`"system":[[]],` + hi:                                                          "system.0: the block is not an object",
 		`"tools":[{"input_schema":{}}],` + hi:                                          "tools.0.name",
 		`"tool_choice":{"type":"any"},` + hi:                                           "the request has no tools",
 		`"tool_choice":{"type":"tool","name":"g"},` + hi:                               `no tool is named \"g\"`,
@@ -151,6 +162,17 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// blind is the reader of a model without vision.
+var blind = reader{
+	note: func(newest bool) (string, error) {
+		if newest {
+			return "", errors.New("this model cannot see pictures")
+		}
+		return "[image omitted]", nil
+	},
+	pdf: func([]byte) (string, error) { return "", pdf.ErrNoText },
+}
+
 // Every body is accepted or rejected, without a panic.
 func FuzzMessages(f *testing.F) {
 	for _, s := range []string{
@@ -174,12 +196,14 @@ func FuzzMessages(f *testing.F) {
 		if json.Unmarshal(body, &q) != nil {
 			return
 		}
-		c, err := q.conversation(style)
-		if err == nil && len(c.Messages) == 0 && len(q.Messages) > 0 &&
-			slices.ContainsFunc(q.Messages, func(m messageParam) bool { return joined(m.Content) != "" }) {
+		c, tools, err := q.conversation(style, blind)
+		hasText := slices.ContainsFunc(q.Messages, func(m messageParam) bool {
+			return slices.ContainsFunc(m.Content, func(b contentBlock) bool { return b.Type == textBlock && b.Text != "" })
+		})
+		if err == nil && len(c.Messages) == 0 && hasText {
 			t.Errorf("no messages from %s", body)
 		}
-		if _, err := q.toolUse(); err == nil {
+		if _, err := tools.use(q.ToolChoice); err == nil {
 			_, _ = q.format()
 		}
 	})

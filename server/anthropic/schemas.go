@@ -17,10 +17,14 @@ var schemas = openapi.Special{
 			"budget_tokens": openapi.Schema{"type": "integer"},
 			"display":       openapi.Schema{"enum": []any{"summarized", "omitted"}},
 		}}),
-	reflect.TypeFor[contentBlocks](): func(s *openapi.Schemas) openapi.Schema {
+	reflect.TypeFor[contentBlock](): func(s *openapi.Schemas) openapi.Schema {
 		return openapi.Schema{"anyOf": []openapi.Schema{
-			{"type": []string{"string", "null"}},
-			{"type": "array", "items": s.Of(reflect.TypeFor[contentBlock](), false)},
+			{"type": "string"},
+			{"allOf": []openapi.Schema{s.Object(reflect.TypeFor[contentBlock](), false)}, "required": []string{"type"}},
 		}}
+	},
+	reflect.TypeFor[contentBlocks](): func(s *openapi.Schemas) openapi.Schema {
+		block := s.Of(reflect.TypeFor[contentBlock](), false)
+		return openapi.Schema{"anyOf": []openapi.Schema{block, {"type": "array", "items": block}, {"type": "null"}}}
 	},
 }
