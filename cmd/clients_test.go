@@ -61,6 +61,7 @@ func TestClients(t *testing.T) {
 		"INGOT_REGISTRY=" + registry,
 		"INGOT_CHECKPOINT=" + filepath.Join(testdata, "models", "demo"), "INGOT_PICTURES=" +
 			filepath.Join(testdata, "pictures"),
+		"INGOT_PDF=" + filepath.Join(testdata, "..", "pdf", "testdata", "report.pdf"),
 	}
 	for _, test := range tests {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(test), "test_"), ".py")

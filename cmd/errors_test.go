@@ -60,7 +60,7 @@ func TestErrorsFollowTheTable(t *testing.T) {
 			if path == "/v1/messages" && k.Code == fault.CodeContext {
 				text = "prompt is too long: " + text
 			}
-			status, body := dialects.Failure(path, wire.ErrorOf(err))
+			status, body := dialects.Failure(path, nil, wire.ErrorOf(err))
 			got, err := json.Marshal(body)
 			if err != nil {
 				t.Fatal(err)

@@ -117,6 +117,10 @@ func TestBlocksShown(t *testing.T) {
 		if _, text, _ := strings.Cut(got, "tool:f="); err != nil || text != want {
 			t.Errorf("result: %s: %q, %v, want %q", block, text, err, want)
 		}
+		beside := strings.TrimSuffix(result, `]}]}]}`) + `]},` + block + `]}]}`
+		if _, _, _, err = translate(t, beside, seeing); err != nil {
+			t.Errorf("beside a result: %s: %v", block, err)
+		}
 		model := tools + `{"role":"assistant","content":[` + block + `]},{"role":"user","content":"go"}]}`
 		got, _, _, err = translate(t, model, seeing)
 		if text, _, _ := strings.Cut(got, "|user:"); err != nil || text != "assistant:"+want {

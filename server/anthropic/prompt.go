@@ -93,7 +93,7 @@ type placed struct {
 // place is where a block is.
 type place struct {
 	at    string // path
-	own   bool   // in the newest message of the user, and no part of a tool's result
+	own   bool   // in the newest message of the user, and no part of a tool's result or beside one
 	depth int    // blocks around it
 }
 
@@ -111,8 +111,10 @@ func (q *messagesRequest) turns() (list []turn) {
 			list = append(list, turn{role: m.Role, at: at})
 		}
 		last := &list[len(list)-1]
+		// Coding clients put the files that a tool has read beside its result.
+		own := i == newest && m.Role == "user" && !slices.ContainsFunc(m.Content, isResult)
 		for k, b := range m.Content {
-			p := place{at: fmt.Sprintf("%s.content.%d", at, k), own: i == newest && m.Role == "user"}
+			p := place{at: fmt.Sprintf("%s.content.%d", at, k), own: own}
 			last.blocks = append(last.blocks, placed{b, p})
 		}
 	}
@@ -139,12 +141,14 @@ func addText(to *strings.Builder, text string) {
 	to.WriteString(text)
 }
 
+func isResult(b contentBlock) bool { return b.Type == toolResultBlock }
+
 // think sets whether the model thinks. The default is no.
 func (q *messagesRequest) think(r *chat.Request) {
 	t := q.Thinking.Thinking
 	if q.Thinking.betweenTools {
 		last := q.Messages[len(q.Messages)-1].Content
-		t.On = new(slices.ContainsFunc(last, func(b contentBlock) bool { return b.Type == toolResultBlock }))
+		t.On = new(slices.ContainsFunc(last, isResult))
 	}
 	if t.On == nil {
 		t.On = new(false)

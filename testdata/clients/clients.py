@@ -14,6 +14,7 @@ VISION_MODEL = os.environ["INGOT_VISION_MODEL"]  # sees; its weights are random
 REGISTRY = os.environ["INGOT_REGISTRY"]  # host:port of an empty registry; requests may ask it with insecure
 CHECKPOINT = Path(os.environ["INGOT_CHECKPOINT"])  # the folder that MODEL was made from
 PICTURES = Path(os.environ["INGOT_PICTURES"])  # a folder of pictures
+PDF = Path(os.environ["INGOT_PDF"])  # a file with text
 
 STORY = "Once upon a time"
 

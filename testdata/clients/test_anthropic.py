@@ -7,7 +7,7 @@ import unittest
 import urllib.request
 
 import anthropic
-from clients import CHAT_MODEL, MODEL, PICTURES, STORY, URL, VISION_MODEL, get, idle, wait
+from clients import CHAT_MODEL, MODEL, PDF, PICTURES, STORY, URL, VISION_MODEL, get, idle, wait
 
 GREEDY = {"max_tokens": 12, "extra_body": {"temperature": 0}}  # the package itself knows no temperature any more
 ADD = {
@@ -192,13 +192,72 @@ class Messages(Case):
         self.refused(anthropic.BadRequestError, "picture 1", user(damaged), model=VISION_MODEL)
 
 
+class Blocks(Case):
+    """What other models, Anthropic's own tools and coding clients leave in a conversation."""
+
+    def test_documents(self):
+        def document(data, **more):
+            return {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(data).decode()}, **more}
+
+        def tokens(*content):
+            return self.client.messages.count_tokens(model=CHAT_MODEL, messages=[user(*content)]).input_tokens
+
+        short = tokens(text("x"))
+        self.assertGreater(tokens(document(PDF.read_bytes()), text("x")), short + 60)
+        self.assertGreater(tokens({"type": "document", "title": "T", "source": {"type": "text", "media_type": "text/plain", "data": STORY}}, text("x")), short)
+        turns = [user(text("x")), {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "add", "input": {}}]}]
+        picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": base64.b64encode((PICTURES / "shapes.png").read_bytes()).decode()}}
+        result = [{"type": "tool_result", "tool_use_id": "c", "content": [picture, text("a picture")]}, document(b"damaged")]
+        self.assertTrue(self.create(*turns, user(*result), tools=[ADD]).content)
+
+    def test_history_of_another_model(self):
+        call = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "dogs"}}
+        found = [{"type": "web_search_result", "title": "Dogs", "url": "https://dogs.example", "encrypted_content": "x"}]
+        result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": found}
+        lost = {"type": "tool_result", "tool_use_id": "unknown", "content": [{"type": "search_result", "source": "s", "title": "t", "content": [text("y")]}]}
+        turns = [user(STORY), {"role": "assistant", "content": [call, result, text("Dogs.")]}, user(lost, text("And?"))]
+        self.assertTrue(self.create(*turns, tools=[{"type": "web_search_20250305", "name": "web_search"}]).content)
+
+    def test_client_tools(self):
+        """Tools that Claude knows by their types; a member of a toolset is a call of its own."""
+        tools = [{"type": "bash_20250124", "name": "bash"}, {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"}, {"type": "memory_20250818", "name": "memory"}]
+        none = self.client.messages.count_tokens(model=CHAT_MODEL, messages=[user(STORY)]).input_tokens
+        self.assertGreater(self.client.messages.count_tokens(model=CHAT_MODEL, messages=[user(STORY)], tools=tools).input_tokens, none + 100)
+        call = self.create(user(STORY), tools=tools, tool_choice={"type": "tool", "name": "bash"}, max_tokens=80).content[-1]
+        self.assertEqual((call.type, call.name), ("tool_use", "bash"))
+        computer = [{"type": "computer_toolset_20260801"}]
+        call = self.create(user(STORY), tools=computer, tool_choice={"type": "tool", "name": "computer"}, max_tokens=400).content[-1]
+        self.assertEqual((call.type, call.toolset_name), ("tool_use", "computer"))
+        deferred = [{**ADD, "defer_loading": True}, {**ADD, "name": "find"}]
+        turns = [user(STORY), {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "find", "input": {}}]}]
+
+        def count(*content):
+            messages = [*turns, user({"type": "tool_result", "tool_use_id": "c", "content": list(content)})]
+            return self.client.messages.count_tokens(model=CHAT_MODEL, messages=messages, tools=deferred).input_tokens
+
+        self.assertGreater(count({"type": "tool_reference", "tool_name": "add"}), count(text("The tool add can be called now.")) + 5)
+
+    def test_models(self):
+        first = self.client.models.list(limit=1)
+        self.assertTrue(first.has_more)
+        models = {m.id: m for m in self.client.models.list(limit=1)}
+        self.assertEqual(set(models), {m["name"] for m in get("/api/tags")["models"]})
+        m = self.client.models.retrieve(CHAT_MODEL)
+        self.assertEqual((m.type, m.lifecycle, m.created_at.tzinfo is not None), ("model", "active", True))
+        self.assertGreater(m.max_input_tokens, 100)
+        self.assertFalse(m.capabilities.image_input.supported)
+        with self.assertRaises(anthropic.NotFoundError):
+            self.client.models.retrieve("nothing")
+
+
 class Errors(Case):
     def test_errors(self):
         self.assertEqual(self.refused(anthropic.NotFoundError, "not found", user(STORY), model="nothing"), "not_found_error")
         self.assertEqual(self.refused(anthropic.BadRequestError, "prompt is too long: ", user("word " * 600)), "invalid_request_error")
         self.refused(anthropic.BadRequestError, "messages", max_tokens=5)
-        self.refused(anthropic.BadRequestError, "tool_use_id", user({"type": "tool_result", "tool_use_id": "x", "content": "5"}))
-        self.refused(anthropic.BadRequestError, "web_search", user(STORY), tools=[{"type": "web_search_20250305", "name": "web_search"}])
+        search = {"type": "web_search_20250305", "name": "web_search"}
+        self.refused(anthropic.BadRequestError, "web_search", user(STORY), tools=[search], tool_choice={"type": "tool", "name": "web_search"})
+        self.refused(anthropic.BadRequestError, "messages.0.content.0.source", user({"type": "document", "source": {"type": "url", "url": "https://a.example/b.pdf"}}))
         self.refused(anthropic.BadRequestError, "no tool is named", user(STORY), tools=[ADD], tool_choice={"type": "tool", "name": "other"})
         with self.assertRaises(anthropic.NotFoundError):
             self.client.messages.batches.list()
