@@ -6,11 +6,14 @@ const (
 	RequestHeader = 64 << 10
 	// Connections bounds the open connections of a server; more wait in the system's queue.
 	Connections = 4096
+	// RequestNesting bounds the values in values of a request's JSON.
+	RequestNesting = 10000
 )
 
 func init() {
 	register(
 		Limit{"RequestHeader", "header of a request", RequestHeader, Bytes, "server.TestBadHeads"},
 		Limit{"Connections", "open connections of a server", Connections, Count, "server.TestManyConnections"},
+		Limit{"RequestNesting", "values in values of a request", RequestNesting, Levels, "limits/jsonfit.TestNesting"},
 	)
 }

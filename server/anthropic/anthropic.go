@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -74,7 +75,7 @@ type blockSource struct {
 func (s *blockSource) UnmarshalJSON(b []byte) error {
 	type fields blockSource
 	if len(b) > 0 && b[0] == '{' {
-		return json.Unmarshal(b, (*fields)(s))
+		return jsonfit.Unmarshal(b, (*fields)(s))
 	}
 	return nil
 }
@@ -92,13 +93,16 @@ const (
 
 func (c *contentBlocks) UnmarshalJSON(b []byte) error {
 	var text *string
-	if json.Unmarshal(b, &text) == nil {
+	if jsonfit.Unmarshal(b, &text) == nil {
 		if *c = nil; text != nil {
 			*c = contentBlocks{{Type: textBlock, Text: *text}}
 		}
 		return nil
 	}
-	return json.Unmarshal(b, (*[]contentBlock)(c))
+	if b[0] != '[' {
+		return jsonfit.Wrong(b, "a string or an array of blocks")
+	}
+	return jsonfit.Unmarshal(b, (*[]contentBlock)(c))
 }
 
 // toolParam is a tool that the client runs. Tools that Anthropic runs have a type.

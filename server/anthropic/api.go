@@ -20,5 +20,5 @@ type api struct {
 func New(s *server.Server) server.API {
 	a := &api{core: s, opts: s.Options()}
 	return server.API{Endpoints: a.endpoints(), Schemas: schemas,
-		Dialects: wire.Dialects{{Prefix: "/v1/messages", Body: anthropicError, Busy: statusOverloaded}}}
+		Dialects: wire.Dialects{{Prefix: "/v1/messages", Body: anthropicError, Busy: statusOverloaded, Dotted: true}}}
 }

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
@@ -264,8 +264,8 @@ func (b *conversationBuilder) result(at string, x contentBlock) error {
 	}
 	var list contentBlocks
 	if len(x.Content) > 0 {
-		if err := json.Unmarshal(x.Content, &list); err != nil {
-			return wire.BadParam(at+".content", "%v", err)
+		if err := jsonfit.Unmarshal(x.Content, &list); err != nil {
+			return wire.BadJSON(jsonfit.In(err, at+".content"))
 		}
 	}
 	var content contents

@@ -19,6 +19,8 @@ type dialect struct {
 	Prefix string // of the API's paths
 	Body   func(Error) any
 	Busy   int // the status that tells a client to retry later
+	// Dotted says that paths of fields have the form messages.2.content, not messages[2].content.
+	Dotted bool
 }
 
 // Dialects are the forms of errors by path. The longest prefix wins. Other paths have errors of the type errorJSON.
@@ -26,7 +28,7 @@ type Dialects []dialect
 
 // Failure returns the status and body of an error in the form of a path's API.
 func (d Dialects) Failure(path string, t Error) (status int, body any) {
-	best := dialect{"", func(t Error) any { return ErrorJSON{t.Message} }, http.StatusServiceUnavailable}
+	best := dialect{Body: func(t Error) any { return ErrorJSON{t.Message} }, Busy: http.StatusServiceUnavailable}
 	for _, x := range d {
 		if strings.HasPrefix(path, x.Prefix) && len(x.Prefix) > len(best.Prefix) {
 			best = x
@@ -34,6 +36,10 @@ func (d Dialects) Failure(path string, t Error) (status int, body any) {
 	}
 	if t.Status == http.StatusServiceUnavailable {
 		t.Status = best.Busy
+	}
+	if best.Dotted && t.field != nil {
+		t.Param = t.field.Path.Dotted()
+		t.Message = t.field.With(t.Param)
 	}
 	return t.Status, best.Body(t)
 }
