@@ -8,12 +8,18 @@ const (
 	Connections = 4096
 	// RequestNesting bounds the values in values of a request's JSON.
 	RequestNesting = 10000
+	// BodyCodings bounds the content codings of a request's body, such as gzip.
+	BodyCodings = 2
+	// BodyWindow bounds the window of a body compressed with zstd, as RFC 9659 does for HTTP.
+	BodyWindow = 8 << 20
 )
 
 func init() {
 	register(
 		Limit{"RequestHeader", "header of a request", RequestHeader, Bytes, "server.TestBadHeads"},
 		Limit{"Connections", "open connections of a server", Connections, Count, "server.TestManyConnections"},
+		Limit{"BodyCodings", "content codings of a request's body", BodyCodings, Count, "server.TestCompressedBodies"},
+		Limit{"BodyWindow", "window of a body compressed with zstd", BodyWindow, Bytes, "server.TestCompressedBodies"},
 		Limit{"RequestNesting", "values in values of a request", RequestNesting, Levels, "limits/jsonfit.TestNesting"},
 	)
 }

@@ -30,14 +30,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(a, r, wire.ErrStopping)
 		return
 	}
-	if r.Body != nil && r.ContentLength != 0 {
-		// This fails only for a test's ResponseWriter, which has no deadlines.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body))
-		if !s.isUpload(r) {
-			defer s.bodies.Bound(a, r, s.opts.MaxBody)()
-		}
+	release, err := s.boundBody(a, r)
+	defer release()
+	if err != nil {
+		s.fail(a, r, err)
+		return
 	}
 	s.mux.ServeHTTP(a, r)
+}
+
+// boundBody sets the limits of a request's body. The caller calls release when the request has ended.
+func (s *Server) boundBody(a *wire.Response, r *http.Request) (release func(), err error) {
+	if r.Body == nil || r.ContentLength == 0 {
+		return func() {}, nil
+	}
+	// This fails only for a test's ResponseWriter, which has no deadlines.
+	_ = http.NewResponseController(a.ResponseWriter).SetReadDeadline(time.Now().Add(s.times.body))
+	if s.isUpload(r) {
+		return func() {}, wire.Plain(r)
+	}
+	return s.bodies.Bound(a, r, s.opts.MaxBody)
 }
 
 // recoverPanic turns a panic into an error of its request.

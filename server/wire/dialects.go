@@ -64,6 +64,9 @@ func (d Dialects) Fail(w http.ResponseWriter, r *http.Request, t Error) {
 		if t.Status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", retryAfter(t.Err))
 		}
+		if t.Status == http.StatusUnsupportedMediaType {
+			w.Header().Set("Accept-Encoding", acceptedCodings)
+		}
 		d.Refuse(w, r, t)
 	}
 }
