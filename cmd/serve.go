@@ -18,6 +18,7 @@ import (
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/address"
 	"github.com/ingotml/ingot/server/all"
+	"github.com/ingotml/ingot/server/guard"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/spf13/cobra"
 )
@@ -59,8 +60,8 @@ with a registry. It asks first on a terminal; --yes agrees.
 	f.StringVar(&o.apiKey, "api-key", "", "required API key, visible to other users of the machine")
 	o.keyFile.add(c, "required API key")
 	f.BoolVar(&o.insecure, "insecure-listen", false, "let other machines send requests without a key")
-	f.StringArrayVar(&o.hosts, "allow-host", nil, "additional Host header `name` to accept (repeatable)")
-	f.StringArrayVar(&o.origins, "allow-origin", nil, "additional web `origin` to accept, or * (repeatable)")
+	f.StringArrayVar(&o.hosts, "allow-host", nil, "additional Host header, a `pattern` such as *.lan")
+	f.StringArrayVar(&o.origins, "allow-origin", nil, "additional web origin, a `pattern` such as https://*.lan")
 	o.registryFlags.add(c)
 	f.IntVar(&o.models, "models", 0, "maximum number of loaded models (default by memory)")
 	f.StringVar(&o.memory, "memory", "", "memory `limit` of all models, such as 16GB (default all)")
@@ -248,7 +249,7 @@ func (a *app) serveNames(ctx context.Context, names []string, st *store.Store, y
 func (o serveOptions) server(at address.Address) (server.Options, error) {
 	s := server.Options{
 		Version: Version, Models: o.models, Context: o.context, CacheSize: -1, Float32: o.float32,
-		Host: at.Host, APIKey: o.apiKey, Hosts: o.hosts, Origins: o.origins,
+		Host: at.Host, APIKey: o.apiKey,
 	}
 	for _, n := range []struct {
 		flag  string
@@ -259,6 +260,12 @@ func (o serveOptions) server(at address.Address) (server.Options, error) {
 		}
 	}
 	var err error
+	if s.Hosts, err = guard.ParseHosts(o.hosts); err != nil {
+		return s, usagef("--allow-host %v", err)
+	}
+	if s.Origins, err = guard.ParseOrigins(o.origins); err != nil {
+		return s, usagef("--allow-origin %v", err)
+	}
 	if s.InsecureRegistries, s.PrivateRegistries, err = o.registries(); err != nil {
 		return s, err
 	}

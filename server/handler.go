@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/page"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -23,10 +24,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.countResponse(a, r)
 	}()
 	defer s.recoverPanic(a, r)
-	if !s.guard.check(a, r) {
+	public := s.isPublic(r)
+	refuse := func(t wire.Error) { s.dialects.Refuse(a, r, t) }
+	if !s.guard.Check(a, r, public || page.Serves(r), refuse) {
 		return
 	}
-	if s.stopping.Load() && !s.guard.isPublic(r) {
+	if s.stopping.Load() && !public {
 		s.fail(a, r, wire.ErrStopping)
 		return
 	}

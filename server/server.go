@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/divide"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server/guard"
 	"github.com/ingotml/ingot/server/metrics"
 	"github.com/ingotml/ingot/server/openapi"
 	"github.com/ingotml/ingot/server/wire"
@@ -51,10 +52,10 @@ type Options struct {
 	KV        runtime.KVType // element type of KV caches
 	Variant   string         // identifies everything else in Load that affects a loaded model
 
-	Host    string   // the host name that the server listens on; "": a loopback address
-	APIKey  string   // required of every request; "": none
-	Hosts   []string // additional Host headers to accept
-	Origins []string // additional origins to accept: scheme://host[:port]; *: any
+	Host    string        // the host name that the server listens on; "": a loopback address
+	APIKey  string        // required of every request; "": none
+	Hosts   guard.Hosts   // additional Host headers to accept
+	Origins guard.Origins // additional origins to accept
 
 	InsecureRegistries address.Hosts // that requests may use without certificate checks or TLS
 	PrivateRegistries  address.Hosts // at private addresses that requests may use, in addition to those
@@ -102,13 +103,14 @@ type Server struct {
 	times     times
 	pool      *pool.Pool
 	cache     modelCache
-	guard     guard
+	guard     *guard.Guard
 	bodies    *wire.Bodies
 	dialects  wire.Dialects
 	schemas   openapi.Special
 	prompts   *promptMemory
 	endpoints []Endpoint
 	uploads   []string // method and path prefix of endpoints that receive files
+	public    []string // paths that need no key; the page's files need none either
 	mux       *http.ServeMux
 	openapi   func() ([]byte, error) // returns the OpenAPI document
 	metrics   metrics.Metrics
@@ -134,7 +136,8 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	if o.KeepFree <= 0 {
 		o.KeepFree = limits.UploadFreeSpace
 	}
-	s := &Server{opts: o, times: o.times(), guard: newGuard(o), schemas: openapi.Special{}}
+	s := &Server{opts: o, times: o.times(), schemas: openapi.Special{}}
+	s.guard = guard.New(guard.Options{Host: o.Host, Hosts: o.Hosts, Origins: o.Origins, APIKey: o.APIKey})
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies = wire.NewBodies(o.MaxBody)
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
