@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"time"

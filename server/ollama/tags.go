@@ -17,7 +17,7 @@ const apiVersion = "0.33.0"
 type VersionJSON struct {
 	Version string `json:"version"` // of Ollama's API
 	Ingot   string `json:"ingot"`   // of the program
-	Store   string `json:"store"` // identity.StoreID of the store; not a proof of who serves it
+	Store   string `json:"store"`   // identity.StoreID of the store; not a proof of who serves it
 }
 
 // version is GET /api/version.
