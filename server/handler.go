@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/page"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -23,15 +24,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		closed()
 		s.countResponse(a, r)
 	}()
-	defer s.recoverPanic(a, r)
+	defer func() { s.recoverPanic(a, r, recover()) }()
 	public := s.isPublic(r)
 	refuse := func(t wire.Error) { s.dialects.Refuse(a, r, t) }
-	if !s.guard.Check(a, r, public || page.Serves(r), refuse) {
+	key, accepted := s.guard.Check(a, r, public || page.Serves(r), refuse)
+	if !accepted {
 		return
 	}
+	r = r.WithContext(keys.With(r.Context(), key))
 	if s.stopping.Load() && !public {
 		s.fail(a, r, wire.ErrStopping)
 		return
+	}
+	if r.Method == http.MethodPost { // other requests are no work for a model
+		done, err := key.Begin()
+		if err != nil {
+			s.fail(a, r, err)
+			return
+		}
+		defer done()
 	}
 	release, err := s.boundBody(a, r)
 	defer release()
@@ -56,16 +67,24 @@ func (s *Server) boundBody(a *wire.Response, r *http.Request) (release func(), e
 }
 
 // recoverPanic turns a panic into an error of its request.
-func (s *Server) recoverPanic(a *wire.Response, r *http.Request) {
-	p := recover()
+func (s *Server) recoverPanic(a *wire.Response, r *http.Request, p any) {
 	if p == nil {
 		return
 	}
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	s.opts.Log("%s %s: panic: %v\n%s", r.Method, wire.Clip(r.URL.Path), p, debug.Stack())
+	s.opts.Log("%s: panic: %v\n%s", title(r), p, debug.Stack())
 	s.fail(a, r, fmt.Errorf("internal error: %v", p))
+}
+
+// title names a request in the log, and whose it is.
+func title(r *http.Request) string {
+	text := r.Method + " " + wire.Clip(r.URL.Path)
+	if key := keys.From(r.Context()); key != nil {
+		text += " (key " + key.String() + ")"
+	}
+	return text
 }
 
 // fail sends an error to the client.
@@ -77,7 +96,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	t := wire.ErrorOf(err)
 	// Client errors are not logged, and some others are logged elsewhere.
 	if t.Status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) {
-		s.opts.Log("%s %s: %s", r.Method, wire.Clip(r.URL.Path), t.Message)
+		s.opts.Log("%s: %s", title(r), t.Message)
 	}
 	s.dialects.Fail(w, r, t)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/runtime/divide"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/guard"
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/metrics"
 	"github.com/ingotml/ingot/server/openapi"
 	"github.com/ingotml/ingot/server/wire"
@@ -52,8 +54,12 @@ type Options struct {
 	KV        runtime.KVType // element type of KV caches
 	Variant   string         // identifies everything else in Load that affects a loaded model
 
+	// Certificate returns the TLS certificate of a connection; nil: connections have no TLS.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
 	Host    string        // the host name that the server listens on; "": a loopback address
 	APIKey  string        // required of every request; "": none
+	Keys    *keys.Keys    // one of them is required, in place of APIKey
 	Hosts   guard.Hosts   // additional Host headers to accept
 	Origins guard.Origins // additional origins to accept
 
@@ -136,8 +142,11 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	if o.KeepFree <= 0 {
 		o.KeepFree = limits.UploadFreeSpace
 	}
+	if o.Keys == nil && o.APIKey != "" {
+		o.Keys = keys.One(o.APIKey)
+	}
 	s := &Server{opts: o, times: o.times(), schemas: openapi.Special{}}
-	s.guard = guard.New(guard.Options{Host: o.Host, Hosts: o.Hosts, Origins: o.Origins, APIKey: o.APIKey})
+	s.guard = guard.New(guard.Options{Host: o.Host, Hosts: o.Hosts, Origins: o.Origins, Keys: o.Keys})
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies = wire.NewBodies(o.MaxBody)
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
@@ -156,6 +165,10 @@ func New(o Options, apis ...func(*Server) API) *Server {
 		MaxHeaderBytes:    limits.RequestHeader,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          discardLog(),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: limits.Streams},
+	}
+	if o.Certificate != nil {
+		s.http.TLSConfig = &tls.Config{GetCertificate: o.Certificate}
 	}
 	return s
 }
@@ -165,7 +178,11 @@ func (s *Server) Options() Options { return s.opts }
 
 // Serve accepts connections until Shutdown or Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(limitConnections(l, s.opts.Connections))
+	serve := s.http.Serve
+	if s.opts.Certificate != nil {
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
+	err := serve(limitConnections(l, s.opts.Connections))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -44,6 +45,7 @@ func (s *Server) Embed(ctx context.Context, name string, q EmbedRequest) (m *Mod
 	defer lease.Release(q.Keep)
 	e, err = runtime.Embed(ctx, lease.Model, request)
 	s.metrics.Embedded(m.Name(), e.Tokens)
+	keys.From(ctx).Charge(e.Tokens, 0)
 	return m, e, load, err
 }
 

@@ -9,12 +9,11 @@
 package guard
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"net/http"
 	"os"
 	"strings"
 
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -23,41 +22,36 @@ type Options struct {
 	Host    string // the host name that the server listens on
 	Hosts   Hosts  // additional Host headers to accept
 	Origins Origins
-	APIKey  string // required of every request; "": none
+	Keys    *keys.Keys // one of them is required of every request; nil: none
 }
 
 // Guard checks requests.
 type Guard struct {
-	key     *[sha256.Size]byte // SHA-256 of the API key; nil: no key is required
+	keys    *keys.Keys
 	hosts   Hosts
 	origins Origins
 }
 
 // New returns a guard.
 func New(o Options) *Guard {
-	g := &Guard{hosts: ownNames(o.Host, os.Hostname), origins: o.Origins}
-	g.hosts = append(g.hosts, o.Hosts...)
-	if o.APIKey != "" {
-		sum := sha256.Sum256([]byte(o.APIKey))
-		g.key = &sum
-	}
-	return g
+	return &Guard{hosts: append(ownNames(o.Host, os.Hostname), o.Hosts...), origins: o.Origins, keys: o.Keys}
 }
 
 // Check responds to requests that are denied and to CORS preflight requests, and reports whether to go on. public
-// requests need no key. refuse sends an error.
-func (g *Guard) Check(w http.ResponseWriter, r *http.Request, public bool, refuse func(wire.Error)) bool {
+// requests need no key. refuse sends an error. key is the request's, or nil.
+func (g *Guard) Check(w http.ResponseWriter, r *http.Request, public bool,
+	refuse func(wire.Error)) (key *keys.Key, ok bool) {
 	accepted, own := g.host(r)
 	if !accepted {
 		refuse(wire.Error{Status: http.StatusForbidden,
 			Message: "host " + wire.Clip(r.Host) + " is not allowed; --allow-host adds it"})
-		return false
+		return nil, false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if !g.allowsOrigin(origin, r.Host, own) {
 			refuse(wire.Error{Status: http.StatusForbidden,
 				Message: "origin " + wire.Clip(origin) + " is not allowed; --allow-origin adds it"})
-			return false
+			return nil, false
 		}
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origin)
@@ -70,29 +64,26 @@ func (g *Guard) Check(w http.ResponseWriter, r *http.Request, public bool, refus
 			}
 			h.Set("Access-Control-Max-Age", "3600")
 			w.WriteHeader(http.StatusNoContent)
-			return false
+			return nil, false
 		}
 	}
-	if g.key != nil && !public && !g.hasKey(r.Header) {
+	if g.keys != nil {
+		key = g.keys.Find(given(r.Header)...)
+	}
+	if g.keys != nil && key == nil && !public {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		refuse(wire.Error{Status: http.StatusUnauthorized,
 			Message: "the server requires an API key: Authorization: Bearer KEY"})
-		return false
+		return nil, false
 	}
-	return true
+	return key, true
 }
 
-// hasKey reports whether a request has the API key in OpenAI's or Anthropic's header. Some clients send both, one of
-// them with a placeholder.
-func (g *Guard) hasKey(h http.Header) bool {
-	given := []string{h.Get("X-Api-Key")}
+// given returns the keys in OpenAI's and Anthropic's headers. Some clients send both, one of them with a placeholder.
+func given(h http.Header) []string {
+	list := []string{h.Get("X-Api-Key")}
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		given = append(given, strings.TrimSpace(token))
+		list = append(list, strings.TrimSpace(token))
 	}
-	right := 0
-	for _, key := range given {
-		sum := sha256.Sum256([]byte(key))
-		right |= subtle.ConstantTimeCompare(sum[:], g.key[:])
-	}
-	return right == 1
+	return list
 }

@@ -61,7 +61,7 @@ func (d Dialects) Fail(w http.ResponseWriter, r *http.Request, t Error) {
 	case a != nil && a.begun:
 		panic(http.ErrAbortHandler) // aborts the connection: a partial response must not look complete
 	default:
-		if t.Status == http.StatusServiceUnavailable {
+		if t.Status == http.StatusServiceUnavailable || t.Status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", retryAfter(t.Err))
 		}
 		if t.Status == http.StatusUnsupportedMediaType {
