@@ -9,6 +9,7 @@ require (
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
+	github.com/klauspost/compress v1.19.2
 	github.com/modelpack/model-spec v0.0.7
 	github.com/olareg/olareg v0.2.2
 	github.com/opencontainers/go-digest v1.0.0

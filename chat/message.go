@@ -2,10 +2,10 @@ package chat
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/limits/jsonfit"
 )
 
 // Assistant is the role of the model's messages.
@@ -45,9 +45,9 @@ type Tool struct{ Value *jinja.Dict }
 
 // UnmarshalJSON decodes a message.
 func (m *Message) UnmarshalJSON(b []byte) error {
-	d, err := jinja.DecodeVars(b)
+	d, err := decodeObject(b)
 	if err != nil {
-		return fmt.Errorf("message: %w", err)
+		return err
 	}
 	*m = Message{Extra: jinja.NewDict()}
 	d.Each(func(k, v jinja.Value) bool {
@@ -73,7 +73,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 		return err == nil
 	})
 	if err == nil && m.Role == "" {
-		err = fmt.Errorf("message without a role")
+		err = jsonfit.In(jsonfit.Errorf("missing"), "role")
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func (m *Message) setContent(v jinja.Value) error {
 		for i, x := range c.Items {
 			d, ok := x.(*jinja.Dict)
 			if !ok {
-				return fmt.Errorf("message content: part %d is not an object", i)
+				return jsonfit.In(jsonfit.Errorf("want an object"), "content", i)
 			}
 			p := Part{Type: field(d, "type"), Text: field(d, "text"), Fields: d}
 			if p.Text != "" {
@@ -100,7 +100,7 @@ func (m *Message) setContent(v jinja.Value) error {
 		}
 		m.Content = strings.Join(texts, "")
 	default:
-		return fmt.Errorf("message content must be a string, a list of parts or null")
+		return jsonfit.In(jsonfit.Errorf("want a string, an array of parts or null"), "content")
 	}
 	return nil
 }
@@ -111,17 +111,17 @@ func (m *Message) setToolCalls(v jinja.Value) error {
 	}
 	list, ok := v.(*jinja.List)
 	if !ok {
-		return fmt.Errorf("tool_calls must be a list")
+		return jsonfit.In(jsonfit.Errorf("want an array"), "tool_calls")
 	}
 	for i, x := range list.Items {
 		d, ok := x.(*jinja.Dict)
 		if !ok {
-			return fmt.Errorf("tool call %d is not an object", i)
+			return jsonfit.In(jsonfit.Errorf("want an object"), "tool_calls", i)
 		}
 		fn := d
 		if f, ok := d.Get("function"); ok {
 			if fn, ok = f.(*jinja.Dict); !ok {
-				return fmt.Errorf("tool call %d: function is not an object", i)
+				return jsonfit.In(jsonfit.Errorf("want an object"), "tool_calls", i, "function")
 			}
 		}
 		args, _ := fn.Get("arguments")
@@ -149,12 +149,20 @@ func field(d *jinja.Dict, key string) string {
 
 // UnmarshalJSON decodes a tool and keeps the order of the keys.
 func (t *Tool) UnmarshalJSON(b []byte) error {
-	d, err := jinja.DecodeVars(b)
+	d, err := decodeObject(b)
 	if err != nil {
-		return fmt.Errorf("tool: %w", err)
+		return err
 	}
 	t.Value = d
 	return nil
+}
+
+// decodeObject decodes an object and keeps the order of its keys.
+func decodeObject(b []byte) (*jinja.Dict, error) {
+	if len(b) == 0 || b[0] != '{' {
+		return nil, jsonfit.Wrong(b, "an object")
+	}
+	return jinja.DecodeVars(b)
 }
 
 // MarshalJSON encodes the tool with its keys in the original order.

@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -61,10 +63,6 @@ func (a *app) newClient(f serverFlags) (serverClient, error) {
 // serves this store, whatever its address is.
 func (a *app) storeClient(st *store.Store, key string) (serverClient, error) {
 	s := a.clientAt("", key)
-	if s.at.Scheme != "http" {
-		return s, fmt.Errorf("%s: %w: a TLS proxy in front of the server does not pass the proof on", s.at.URL(),
-			identity.ErrUnproven)
-	}
 	s.http = provenClient(&identity.Dialer{Store: func() (*store.Store, error) { return st, nil }, Always: true})
 	return s, nil
 }
@@ -79,7 +77,8 @@ func (a *app) clientAt(host, key string) serverClient {
 
 // provenClient returns an HTTP client that uses only connections of the dialer.
 func provenClient(d *identity.Dialer) *http.Client {
-	t := &http.Transport{DialContext: d.DialContext, MaxIdleConns: 4, IdleConnTimeout: time.Minute}
+	t := &http.Transport{DialContext: d.DialContext, DialTLSContext: d.DialTLSContext, MaxIdleConns: 4,
+		IdleConnTimeout: time.Minute}
 	return &http.Client{Transport: t}
 }
 
@@ -115,7 +114,7 @@ func (s serverClient) do(ctx context.Context, method, path string, body any) (*h
 		return nil, fmt.Errorf("%w at %s: start one with `ingot serve`, or set %s to another address",
 			errNoServer, s.at.URL(), address.Env)
 	case err != nil:
-		return nil, fmt.Errorf("request to the server: %w", err)
+		return nil, fmt.Errorf("request to the server: %w%s", err, tlsRemedy(s.at, err))
 	case response.StatusCode >= http.StatusBadRequest:
 		defer response.Body.Close()
 		return nil, serverError(s.at, response)
@@ -146,10 +145,34 @@ func serverError(at address.Address, response *http.Response) error {
 		e.Error = response.Status
 	}
 	remedy := ""
+	if isTLSServer(response.StatusCode, b) {
+		remedy = fmt.Sprintf("; the server has TLS: set %s to https://%s", address.Env, at.Reachable().Listen())
+	}
 	if response.StatusCode == http.StatusUnauthorized {
 		remedy = fmt.Sprintf("; set %s to the key, or name its file with --api-key-file", envAPIKey)
 	}
 	return &statusError{response.StatusCode, fmt.Sprintf("%s: %s%s", at.URL(), e.Error, remedy)}
+}
+
+// isTLSServer reports whether a response is what Go's servers with TLS send to requests without it.
+func isTLSServer(status int, body []byte) bool {
+	return status == http.StatusBadRequest && bytes.Contains(body, []byte("HTTP request to an HTTPS server"))
+}
+
+// tlsRemedy says what to do about a failure of TLS, as the end of a message.
+func tlsRemedy(at address.Address, err error) string {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	switch {
+	case errors.As(err, &unknown):
+		return "; if its certificate is of a CA of your own, name the CA's file in SSL_CERT_FILE"
+	case errors.As(err, &name):
+		return fmt.Sprintf("; set %s to a name that the certificate has", address.Env)
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"),
+		strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
+		return fmt.Sprintf("; the server has no TLS: set %s to http://%s", address.Env, at.Reachable().Listen())
+	}
+	return ""
 }
 
 // statusError is an error response of a server.

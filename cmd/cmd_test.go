@@ -101,6 +101,8 @@ func TestExitCodes(t *testing.T) {
 		{"serve --host 0.0.0.0:0", 2},
 		{"serve --host https://127.0.0.1:0", 2},
 		{"serve --keep-alive soon", 2},
+		{"serve --allow-host http://models.example", 2},
+		{"serve --allow-origin chat.example", 2},
 		{"serve --draft many", 2},
 		{"stop", 2},
 		{"ps --host 127.0.0.1:1", 1},

@@ -12,8 +12,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// TestKeyFile checks that the key is the first line of the file, and that an invalid key is one error that names the
-// file.
+// TestKeyFile checks that a client's key is the first one of the file, and that an invalid key is one error that names
+// the file.
 func TestKeyFile(t *testing.T) {
 	t.Setenv(envAPIKey, "of-the-environment")
 	longest := strings.Repeat("k", limits.APIKey)
@@ -25,13 +25,14 @@ func TestKeyFile(t *testing.T) {
 		"spaces around": {"  key \t\nnot this\n", "key", ""},
 		"longest":       {longest + "\r\nmore", longest, ""},
 		"no line break": {longest, longest, ""},
-		"too long":      {longest + "k\n", "", "the first line is longer than 4096 bytes"},
-		"endless":       {strings.Repeat("k", 1<<20), "", "the first line is longer than 4096 bytes"},
-		"long spaces":   {strings.Repeat(" ", 1<<20), "", "the first line is longer than 4096 bytes"},
-		"empty":         {"", "", "the first line is empty"},
-		"empty line":    {"\nkey\n", "", "the first line is empty"},
-		"two words":     {"a key\n", "", "contains spaces, control characters"},
-		"an escape":     {"a\x1b[2Jkey\n", "", "contains spaces, control characters"},
+		"of the server": {"# two\nalice key requests=4\nbob other\n", "key", ""},
+		"empty line":    {"\nkey\n", "key", ""},
+		"too long":      {longest + "k\n", "", "the key is longer than 4096 bytes"},
+		"endless":       {strings.Repeat("k", 1<<20), "", "the line is longer than 4352 bytes"},
+		"long spaces":   {strings.Repeat(" ", 1<<20), "", "the line is longer than 4352 bytes"},
+		"empty":         {"", "", "has no key"},
+		"three words":   {"a key here\n", "", "the line must be [NAME] KEY"},
+		"an escape":     {"a\x1b[2Jkey\n", "", "contains control characters"},
 		"not ASCII":     {"schlüssel\n", "", "non-ASCII characters"},
 	} {
 		path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))

@@ -55,12 +55,15 @@ func whoListens(ctx context.Context, at address.Address) string {
 func askVersion(ctx context.Context, at address.Address) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
+	at.Scheme = "http" // a server with TLS says so in its answer
 	status, b, err := fetchText(ctx, at.URL()+"/api/version")
 	if err != nil {
 		return ""
 	}
 	var v ollama.VersionJSON
 	switch {
+	case isTLSServer(status, b):
+		return "an HTTPS server"
 	case status == http.StatusUnauthorized:
 		return "a server that requires an API key"
 	case status != http.StatusOK || json.Unmarshal(b, &v) != nil || v.Version == "":

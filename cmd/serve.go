@@ -16,7 +16,6 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/ingotml/ingot/server"
-	"github.com/ingotml/ingot/server/address"
 	"github.com/ingotml/ingot/server/all"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/spf13/cobra"
@@ -34,8 +33,9 @@ been idle for --keep-alive, or earlier if another model needs the memory. If a m
 only its own requests fail.
 
 The server listens on 127.0.0.1:11434, or on --host or INGOT_HOST. An address that other machines can reach
-requires an API key (--api-key-file) or --insecure-listen, which lets everybody send requests. On Ctrl-C or
-SIGTERM the server finishes running requests first.
+requires an API key (--api-key-file) or --insecure-listen, which lets everybody send requests. A line of that
+file is [NAME] KEY [requests=N] [tokens_per_minute=N]. With --tls-cert and --tls-key the server uses TLS. It
+reads these files again when they change. On Ctrl-C or SIGTERM the server finishes running requests first.
 
 With --distributed, the processes that mlx.launch, mpirun or srun start serve one NAME together, each with a
 part of its weights. Rank 0 listens, the others follow. With --workers, the machines on which "worker" runs
@@ -55,12 +55,7 @@ with a registry. It asks first on a terminal; --yes agrees.
 		RunE: func(c *cobra.Command, args []string) error { return a.serve(c, args, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.host, "host", "", "listen `address` (default $"+address.Env+" or 127.0.0.1:11434)")
-	f.StringVar(&o.apiKey, "api-key", "", "required API key, visible to other users of the machine")
-	o.keyFile.add(c, "required API key")
-	f.BoolVar(&o.insecure, "insecure-listen", false, "let other machines send requests without a key")
-	f.StringArrayVar(&o.hosts, "allow-host", nil, "additional Host header `name` to accept (repeatable)")
-	f.StringArrayVar(&o.origins, "allow-origin", nil, "additional web `origin` to accept, or * (repeatable)")
+	o.accessFlags.add(c)
 	o.registryFlags.add(c)
 	f.IntVar(&o.models, "models", 0, "maximum number of loaded models (default by memory)")
 	f.StringVar(&o.memory, "memory", "", "memory `limit` of all models, such as 16GB (default all)")
@@ -87,10 +82,7 @@ with a registry. It asks first on a terminal; --yes agrees.
 }
 
 type serveOptions struct {
-	host, apiKey   string
-	keyFile        keyFlag
-	insecure       bool
-	hosts, origins []string
+	accessFlags
 	registryFlags
 	models, context int
 	memory          string
@@ -113,28 +105,12 @@ type serveOptions struct {
 
 func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	ctx := c.Context()
-	at, warning := address.FromEnv(o.host)
-	if warning != "" {
-		return usagef("address %s", warning)
-	}
-	if at.Scheme != "http" || at.Path != "" {
-		return usagef("address %s: the server supports only http without a path", at.URL())
-	}
-	switch {
-	case o.apiKey != "" && o.keyFile.file != "":
-		return usagef("--api-key and --api-key-file cannot be combined")
-	case o.apiKey == "":
-		var err error
-		if o.apiKey, err = o.keyFile.read(a); err != nil {
-			return err
-		}
-	}
-	if !at.Loopback() && o.apiKey == "" && !o.insecure {
-		return usagef("other machines can reach %s: pass --api-key-file FILE, or --insecure-listen to require no key",
-			at.Listen())
-	}
 	o.takeNumber(a)
-	opts, err := o.server(at)
+	opts, err := o.server()
+	if err != nil {
+		return err
+	}
+	at, err := o.accessFlags.set(a, &opts)
 	if err == nil {
 		err = o.checkParallel(names)
 	}
@@ -245,10 +221,9 @@ func (a *app) serveNames(ctx context.Context, names []string, st *store.Store, y
 }
 
 // server converts the flags to the server's options.
-func (o serveOptions) server(at address.Address) (server.Options, error) {
+func (o serveOptions) server() (server.Options, error) {
 	s := server.Options{
 		Version: Version, Models: o.models, Context: o.context, CacheSize: -1, Float32: o.float32,
-		Host: at.Host, APIKey: o.apiKey, Hosts: o.hosts, Origins: o.origins,
 	}
 	for _, n := range []struct {
 		flag  string

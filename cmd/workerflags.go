@@ -1,12 +1,16 @@
 package cmd
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/ingotml/ingot/worker/tunnel"
 	"github.com/spf13/cobra"
@@ -28,7 +32,7 @@ func (t tokenFlag) read() (tunnel.Token, error) {
 		return tunnel.Token{}, usagef("--token-file FILE is missing; " +
 			"make a token with `openssl rand -hex 32 > FILE` and copy it to all machines")
 	}
-	text, _, err := readKey(t.file)
+	text, err := firstLine(t.file)
 	if err != nil {
 		return tunnel.Token{}, fmt.Errorf("--token-file: %w", err)
 	}
@@ -37,6 +41,30 @@ func (t tokenFlag) read() (tunnel.Token, error) {
 		return token, fmt.Errorf("--token-file %s: %w", t.file, err)
 	}
 	return token, nil
+}
+
+// firstLine reads the first line of a file, which may be a pipe.
+func firstLine(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, limits.APIKey+2)).ReadString('\n') // plus a line end of two bytes
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	text := strings.TrimSpace(line)
+	switch {
+	case len(text) > limits.APIKey || !strings.HasSuffix(line, "\n") && len(line) > limits.APIKey:
+		return "", fmt.Errorf("%s: the first line is longer than %d bytes; it is not a token", path, limits.APIKey)
+	case text == "":
+		return "", fmt.Errorf("%s: the first line is empty; it must be the token", path)
+	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return "", fmt.Errorf("%s: the first line contains spaces, control characters or non-ASCII characters; "+
+			"it is not a token", path)
+	}
+	return text, nil
 }
 
 // workersFlag names the machines that compute a model together with this one.

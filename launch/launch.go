@@ -127,6 +127,9 @@ type Start struct {
 	Removed []string // names of variables removed from the user's environment
 }
 
+// nodeCA is the variable with a file of further CAs for clients that run on Node.js. They ignore SSL_CERT_FILE.
+const nodeCA = "NODE_EXTRA_CA_CERTS"
+
 // Start returns the command that starts the client. Variables that point to other providers are removed from its
 // environment.
 func (c Client) Start(path string, s Setup) Start {
@@ -145,6 +148,9 @@ func (c Client) Start(path string, s Setup) Start {
 	}
 	for _, v := range ch.env {
 		out.Set = append(out.Set, v.name+"="+v.value)
+	}
+	if ca := env(s.Env, "SSL_CERT_FILE"); strings.HasPrefix(s.URL, "https:") && ca != "" && env(s.Env, nodeCA) == "" {
+		out.Set = append(out.Set, nodeCA+"="+ca)
 	}
 	out.Env = append(out.Env, out.Set...)
 	return out

@@ -88,6 +88,25 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// Clients on Node.js get the CA that the user has named for a server with TLS.
+func TestStartWithCA(t *testing.T) {
+	for _, c := range []struct {
+		url  string
+		env  []string
+		want bool
+	}{
+		{"https://ingot.lan:11434", []string{"SSL_CERT_FILE=/ca.pem"}, true},
+		{"https://ingot.lan:11434", []string{"SSL_CERT_FILE=/ca.pem", "NODE_EXTRA_CA_CERTS=/mine.pem"}, false},
+		{"https://ingot.lan:11434", nil, false},
+		{"http://127.0.0.1:11434", []string{"SSL_CERT_FILE=/ca.pem"}, false},
+	} {
+		start := Clients()[0].Start("/bin/x", Setup{URL: c.url, Model: Model{Name: "m"}, Env: c.env})
+		if got := slices.Contains(start.Env, "NODE_EXTRA_CA_CERTS=/ca.pem"); got != c.want {
+			t.Errorf("%s, %q: %q", c.url, c.env, start.Env)
+		}
+	}
+}
+
 func TestSave(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ingot", "launch.json")
 	save := func(client, model string) {

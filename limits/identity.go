@@ -8,6 +8,8 @@ const (
 	ProofTime = 10
 	// APIKey bounds an API key that is read from a file.
 	APIKey = 4 << 10
+	// APIKeys bounds the API keys of a server.
+	APIKeys = 1000
 )
 
 func init() {
@@ -16,5 +18,6 @@ func init() {
 		Limit{"ProofTime", "time that a server has to answer a challenge", ProofTime, Seconds,
 			"server/identity.TestSilentServer"},
 		Limit{"APIKey", "API key in a file", APIKey, Bytes, "cmd.TestKeyFile"},
+		Limit{"APIKeys", "API keys of a server", APIKeys, Count, "server/keys.TestFile"},
 	)
 }

@@ -6,11 +6,27 @@ const (
 	RequestHeader = 64 << 10
 	// Connections bounds the open connections of a server; more wait in the system's queue.
 	Connections = 4096
+	// RequestNesting bounds the values in values of a request's JSON.
+	RequestNesting = 10000
+	// BodyCodings bounds the content codings of a request's body, such as gzip.
+	BodyCodings = 2
+	// CertificateFile bounds a file with a TLS certificate or its key.
+	CertificateFile = 1 << 20
+	// Streams bounds the requests of a connection with HTTP/2 at a time.
+	Streams = 100
+	// BodyWindow bounds the window of a body compressed with zstd, as RFC 9659 does for HTTP.
+	BodyWindow = 8 << 20
 )
 
 func init() {
 	register(
 		Limit{"RequestHeader", "header of a request", RequestHeader, Bytes, "server.TestBadHeads"},
 		Limit{"Connections", "open connections of a server", Connections, Count, "server.TestManyConnections"},
+		Limit{"BodyCodings", "content codings of a request's body", BodyCodings, Count, "server.TestCompressedBodies"},
+		Limit{"BodyWindow", "window of a body compressed with zstd", BodyWindow, Bytes, "server.TestCompressedBodies"},
+		Limit{"CertificateFile", "file with a TLS certificate or its key", CertificateFile, Bytes,
+			"server/certs.TestFaults"},
+		Limit{"Streams", "requests of a connection with HTTP/2 at a time", Streams, Count, "server.TestStreams"},
+		Limit{"RequestNesting", "values in values of a request", RequestNesting, Levels, "limits/jsonfit.TestNesting"},
 	)
 }

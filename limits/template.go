@@ -56,6 +56,8 @@ func init() {
 			"chat/jinja/value.TestDecodeJSONNesting"},
 		Limit{"TemplateCompile", "work of compiling a Jinja template", TemplateCompile, Steps, compile},
 		Limit{"TemplateSteps", "work of one render", TemplateSteps, Steps, render},
+		Limit{"TemplateProbeSteps", "work of one of the small renders that find out what a template accepts",
+			TemplateProbeSteps, Steps, render},
 		Limit{"TemplateCalls", "calls within calls of one render", TemplateCalls, Levels, render},
 		Limit{"TemplateLevels", "levels of all those calls together", TemplateLevels, Levels, render},
 		Limit{"TemplateMemory", "memory that one render takes beyond its variables' share", TemplateMemory, Bytes, render},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/keys"
+	"github.com/ingotml/ingot/server/page"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -22,35 +24,67 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		closed()
 		s.countResponse(a, r)
 	}()
-	defer s.recoverPanic(a, r)
-	if !s.guard.check(a, r) {
+	defer func() { s.recoverPanic(a, r, recover()) }()
+	public := s.isPublic(r)
+	refuse := func(t wire.Error) { s.dialects.Refuse(a, r, t) }
+	key, accepted := s.guard.Check(a, r, public || page.Serves(r), refuse)
+	if !accepted {
 		return
 	}
-	if s.stopping.Load() && !s.guard.isPublic(r) {
+	r = r.WithContext(keys.With(r.Context(), key))
+	if s.stopping.Load() && !public {
 		s.fail(a, r, wire.ErrStopping)
 		return
 	}
-	if r.Body != nil && r.ContentLength != 0 {
-		// This fails only for a test's ResponseWriter, which has no deadlines.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body))
-		if !s.isUpload(r) {
-			defer s.bodies.Bound(a, r, s.opts.MaxBody)()
+	if r.Method == http.MethodPost { // other requests are no work for a model
+		done, err := key.Begin()
+		if err != nil {
+			s.fail(a, r, err)
+			return
 		}
+		defer done()
+	}
+	release, err := s.boundBody(a, r)
+	defer release()
+	if err != nil {
+		s.fail(a, r, err)
+		return
 	}
 	s.mux.ServeHTTP(a, r)
 }
 
+// boundBody sets the limits of a request's body. The caller calls release when the request has ended.
+func (s *Server) boundBody(a *wire.Response, r *http.Request) (release func(), err error) {
+	if r.Body == nil || r.ContentLength == 0 {
+		return func() {}, nil
+	}
+	// This fails only for a test's ResponseWriter, which has no deadlines.
+	_ = http.NewResponseController(a.ResponseWriter).SetReadDeadline(time.Now().Add(s.times.body))
+	if s.isUpload(r) {
+		return func() {}, wire.Plain(r)
+	}
+	return s.bodies.Bound(a, r, s.opts.MaxBody)
+}
+
 // recoverPanic turns a panic into an error of its request.
-func (s *Server) recoverPanic(a *wire.Response, r *http.Request) {
-	p := recover()
+func (s *Server) recoverPanic(a *wire.Response, r *http.Request, p any) {
 	if p == nil {
 		return
 	}
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	s.opts.Log("%s %s: panic: %v\n%s", r.Method, wire.Clip(r.URL.Path), p, debug.Stack())
+	s.opts.Log("%s: panic: %v\n%s", title(r), p, debug.Stack())
 	s.fail(a, r, fmt.Errorf("internal error: %v", p))
+}
+
+// title names a request in the log, and whose it is.
+func title(r *http.Request) string {
+	text := r.Method + " " + wire.Clip(r.URL.Path)
+	if key := keys.From(r.Context()); key != nil {
+		text += " (key " + key.String() + ")"
+	}
+	return text
 }
 
 // fail sends an error to the client.
@@ -62,7 +96,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	t := wire.ErrorOf(err)
 	// Client errors are not logged, and some others are logged elsewhere.
 	if t.Status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) {
-		s.opts.Log("%s %s: %s", r.Method, wire.Clip(r.URL.Path), t.Message)
+		s.opts.Log("%s: %s", title(r), t.Message)
 	}
 	s.dialects.Fail(w, r, t)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/params"
 )
 
@@ -89,6 +90,7 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 			return o, err
 		}
 		m.Observe(e)
+		charge(ctx, o.Stats, e.Stats)
 		o.Done, o.Stop, o.Stats, o.LeftOut = e.Done, e.Stop, e.Stats, e.LeftOut
 		said := j.reader.Feed(e.Text)
 		if e.Done != "" {
@@ -119,6 +121,12 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 	}
 	o.Total = time.Since(j.Begun)
 	return o, nil
+}
+
+// charge counts the tokens that were computed between two states of a response to the request's key.
+func charge(ctx context.Context, before, now runtime.Stats) {
+	computed := func(s runtime.Stats) int { return s.PromptTokens - s.CachedTokens }
+	keys.From(ctx).Charge(computed(now)-computed(before), now.Tokens-before.Tokens)
 }
 
 // count counts a piece, and reports whether it has the last one of a limited number of calls.

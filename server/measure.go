@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/metrics"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -36,6 +37,7 @@ func (s *Server) countResponse(a *wire.Response, r *http.Request) {
 		status = statusGone
 	}
 	s.metrics.Request(pattern, status)
+	keys.From(r.Context()).Count(status)
 }
 
 // metricsTimeout limits the wait for models' processes. It is shorter than a scrape's timeout.
@@ -43,7 +45,7 @@ const metricsTimeout = 3 * time.Second
 
 // getMetrics is GET /metrics. It omits the usage of a process that does not respond in time.
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
-	state := metrics.State{Version: s.opts.Version, Memory: s.opts.Memory}
+	state := metrics.State{Version: s.opts.Version, Memory: s.opts.Memory, Keys: s.opts.Keys.States()}
 	list := s.Loaded()
 	state.Models = make([]metrics.ModelState, len(list))
 	ctx, cancel := context.WithTimeout(r.Context(), metricsTimeout)

@@ -14,7 +14,7 @@ func (s *Server) add(a API) {
 	s.endpoints = append(s.endpoints, a.Endpoints...)
 	for _, e := range a.Endpoints {
 		if e.Public {
-			s.guard.public = append(s.guard.public, e.Path)
+			s.public = append(s.public, e.Path)
 		}
 		if e.Operation.File {
 			prefix, _, _ := strings.Cut(e.Path, "{")
@@ -23,11 +23,10 @@ func (s *Server) add(a API) {
 	}
 	maps.Copy(s.schemas, a.Schemas)
 	s.dialects = append(s.dialects, a.Dialects...)
-	s.guard.dialects = s.dialects
 }
 
 // isPublic reports whether a request needs no API key and is served while the server stops.
-func (g guard) isPublic(r *http.Request) bool { return slices.Contains(g.public, r.URL.Path) }
+func (s *Server) isPublic(r *http.Request) bool { return slices.Contains(s.public, r.URL.Path) }
 
 // isUpload reports whether a request's body is a file, which has its own limits.
 func (s *Server) isUpload(r *http.Request) bool {

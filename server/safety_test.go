@@ -68,7 +68,10 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 
 // A preflight request from an allowed origin needs no key, since browsers do not send it. Other origins are rejected.
 func TestPreflight(t *testing.T) {
-	f := serve(t, func(o *server.Options) { o.APIKey, o.Origins = "secret", []string{"https://chat.example"} })
+	f := serve(t, func(o *server.Options) {
+		o.APIKey = "secret"
+		_, o.Origins = servertest.Access(t, "", "https://chat.example")
+	})
 	for origin, want := range map[string]int{"https://chat.example": 204, "http://localhost:3000": 204,
 		"https://evil.example": 403} {
 		status, _ := f.Ask(t, "OPTIONS", "/api/chat", "", "Origin", origin, "Access-Control-Request-Method", "POST")
@@ -76,7 +79,7 @@ func TestPreflight(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", origin, status, want)
 		}
 	}
-	all := serve(t, func(o *server.Options) { o.Origins = []string{"*"} })
+	all := serve(t, func(o *server.Options) { _, o.Origins = servertest.Access(t, "", "*") })
 	if status, text := all.Ask(t, "GET", "/api/version", "", "Origin", "https://any.example"); status != 200 {
 		t.Errorf("with all origins: %d: %s", status, text)
 	}

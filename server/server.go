@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/divide"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server/guard"
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/metrics"
 	"github.com/ingotml/ingot/server/openapi"
 	"github.com/ingotml/ingot/server/wire"
@@ -51,10 +54,14 @@ type Options struct {
 	KV        runtime.KVType // element type of KV caches
 	Variant   string         // identifies everything else in Load that affects a loaded model
 
-	Host    string   // the host name that the server listens on; "": a loopback address
-	APIKey  string   // required of every request; "": none
-	Hosts   []string // additional Host headers to accept
-	Origins []string // additional origins to accept: scheme://host[:port]; *: any
+	// Certificate returns the TLS certificate of a connection; nil: connections have no TLS.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+	Host    string        // the host name that the server listens on; "": a loopback address
+	APIKey  string        // required of every request; "": none
+	Keys    *keys.Keys    // one of them is required, in place of APIKey
+	Hosts   guard.Hosts   // additional Host headers to accept
+	Origins guard.Origins // additional origins to accept
 
 	InsecureRegistries address.Hosts // that requests may use without certificate checks or TLS
 	PrivateRegistries  address.Hosts // at private addresses that requests may use, in addition to those
@@ -102,7 +109,7 @@ type Server struct {
 	times     times
 	pool      *pool.Pool
 	cache     modelCache
-	guard     guard
+	guard     *guard.Guard
 	bodies    *wire.Bodies
 	dialects  wire.Dialects
 	schemas   openapi.Special
@@ -110,6 +117,7 @@ type Server struct {
 	documents documents
 	endpoints []Endpoint
 	uploads   []string // method and path prefix of endpoints that receive files
+	public    []string // paths that need no key; the page's files need none either
 	mux       *http.ServeMux
 	openapi   func() ([]byte, error) // returns the OpenAPI document
 	metrics   metrics.Metrics
@@ -135,7 +143,11 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	if o.KeepFree <= 0 {
 		o.KeepFree = limits.UploadFreeSpace
 	}
-	s := &Server{opts: o, times: o.times(), guard: newGuard(o), schemas: openapi.Special{}}
+	if o.Keys == nil && o.APIKey != "" {
+		o.Keys = keys.One(o.APIKey)
+	}
+	s := &Server{opts: o, times: o.times(), schemas: openapi.Special{}}
+	s.guard = guard.New(guard.Options{Host: o.Host, Hosts: o.Hosts, Origins: o.Origins, Keys: o.Keys})
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies = wire.NewBodies(o.MaxBody)
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
@@ -154,6 +166,10 @@ func New(o Options, apis ...func(*Server) API) *Server {
 		MaxHeaderBytes:    limits.RequestHeader,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          discardLog(),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: limits.Streams},
+	}
+	if o.Certificate != nil {
+		s.http.TLSConfig = &tls.Config{GetCertificate: o.Certificate}
 	}
 	return s
 }
@@ -163,7 +179,11 @@ func (s *Server) Options() Options { return s.opts }
 
 // Serve accepts connections until Shutdown or Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(limitConnections(l, s.opts.Connections))
+	serve := s.http.Serve
+	if s.opts.Certificate != nil {
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
+	err := serve(limitConnections(l, s.opts.Connections))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

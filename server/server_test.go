@@ -28,7 +28,7 @@ func TestPlainAnswers(t *testing.T) {
 	f.Has(t, "GET", "/healthz", "", 200, "ok")
 	f.Has(t, "GET", "/readyz", "", 200, "ok")
 	f.Has(t, "POST", "/v1/tokenize", `{"model":"none","prompt":"x"}`, 404, `"message":"`, "ingot pull")
-	f.Has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`,
+	f.Has(t, "GET", "/api/version", "", 200, `"version":"0.33.0"`, `"ingot":"1.2.3"`,
 		`"store":"`+identity.StoreID(f.Options().Store)+`"`)
 	f.Has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`, `"family":"llama"`,
 		`"parameter_size":"`, `"quantization_level":"BF16"`)
@@ -77,7 +77,8 @@ func TestErrors(t *testing.T) {
 
 func TestAccessControl(t *testing.T) {
 	f := serve(t, func(o *server.Options) {
-		o.Host, o.Hosts, o.Origins = "127.0.0.1", []string{"models.example"}, []string{"https://chat.example"}
+		o.Host = "127.0.0.1"
+		o.Hosts, o.Origins = servertest.Access(t, "models.example", "https://chat.example")
 	})
 	for _, c := range []struct {
 		header, value string

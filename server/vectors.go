@@ -1,14 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -45,6 +45,7 @@ func (s *Server) Embed(ctx context.Context, name string, q EmbedRequest) (m *Mod
 	defer lease.Release(q.Keep)
 	e, err = runtime.Embed(ctx, lease.Model, request)
 	s.metrics.Embedded(m.Name(), e.Tokens)
+	keys.From(ctx).Charge(e.Tokens, 0)
 	return m, e, load, err
 }
 
@@ -105,19 +106,29 @@ func (q Inputs) IsEmpty() bool { return len(q.Texts)+len(q.ids) == 0 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (q *Inputs) UnmarshalJSON(b []byte) error {
-	var texts params.Texts
-	var one []int32
+	var err error
+	list, isList := bytes.CutPrefix(b, []byte("["))
+	first := bytes.TrimLeft(list, " \t\r\n")[0]
 	switch {
-	case string(b) == `""`: // empty
-	case json.Unmarshal(b, &texts) == nil:
-		q.Texts = texts
-	case json.Unmarshal(b, &one) == nil:
-		q.ids = [][]int32{one}
-	case json.Unmarshal(b, &q.ids) != nil:
-		return fmt.Errorf("input must be a text, a list of token ids, or a list of either")
+	case string(b) == `""`, string(b) == "null", isList && first == ']': // empty
+	case !isList && first != '"':
+		err = jsonfit.Wrong(b, "a string, an array of token ids, or an array of either")
+	case !isList:
+		q.Texts = make([]string, 1)
+		err = jsonfit.Unmarshal(b, &q.Texts[0])
+	case first == '"':
+		err = jsonfit.Unmarshal(b, &q.Texts)
+	case first == '[':
+		err = jsonfit.Unmarshal(b, &q.ids)
+	default:
+		q.ids = make([][]int32, 1)
+		err = jsonfit.Unmarshal(b, &q.ids[0])
+	}
+	if err != nil {
+		return err
 	}
 	if n := len(q.Texts) + len(q.ids); n > maxInputs {
-		return fmt.Errorf("input has %d elements, at most %d are allowed", n, maxInputs)
+		return jsonfit.Errorf("%d elements, at most %d are allowed", n, maxInputs)
 	}
 	return nil
 }

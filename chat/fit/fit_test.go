@@ -155,7 +155,8 @@ func TestThink(t *testing.T) {
 			`{{ raise_exception("no") }}{% endif %}{% if enable_thinking %}t{% endif %}`,
 			"minimal low medium high xhigh max true false", "low low medium xhigh xhigh xhigh - -"},
 		{"printed", loop + `{{ reasoning_effort }}`, "minimal low high xhigh max true false", "low low high high high - low"},
-		{"none and high", loop + `{% if reasoning_effort == "high" %}h{% elif reasoning_effort | default("none") != "none" %}` +
+		{"none and high", loop + `{% if reasoning_effort == "high" %}h` +
+			`{% elif reasoning_effort | default("none") != "none" %}` +
 			`{{ raise_exception("no") }}{% endif %}`, "minimal low medium high max true false",
 			"high high high high high high none"},
 		{"only max", loop + `{% if reasoning_effort == "max" %}m{% endif %}`, "minimal low high xhigh max",

@@ -34,8 +34,8 @@ type prober struct {
 const mostSlow = 4
 
 // Probe finds out what a template accepts. Nothing is known of one that refuses even a single user turn, for lack of
-// other variables: conversations stay as they are. An exception or a limit of the template is a finding; any other error of
-// render is returned.
+// other variables: conversations stay as they are. An exception or a limit of the template is a finding; any other
+// error of render is returned.
 func Probe(ctx context.Context, render Render) (*Shape, error) {
 	p := &prober{ctx: ctx, render: render, shape: &Shape{Assistant: chat.Assistant}}
 	if !p.turns() {

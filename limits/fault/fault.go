@@ -41,6 +41,7 @@ const (
 	Invalid     = 400 // the request is at fault
 	Forbidden   = 403
 	NotFound    = 404
+	TooMany     = 429 // of a key
 	Internal    = 500
 	Gateway     = 502 // another server is at fault
 	Unavailable = 503 // a later request may succeed
@@ -61,6 +62,7 @@ type Code string
 const (
 	CodeModel   Code = "model_not_found"
 	CodeContext Code = "context_length_exceeded"
+	CodeRate    Code = "rate_limit_exceeded"
 )
 
 // Rank orders the kinds: of those that an error matches, the lowest counts. A rank is a group and a number in it.

@@ -16,6 +16,7 @@ var internal = []struct{ reason, names string }{
 		registry.ErrNotSigned registry/signed.ErrOtherReference registry/signed.ErrNoReference
 		registry/remote.ErrPrivateRegistry
 		registry/sigstore.ErrPurpose
+		pdf.ErrNoPDF pdf.ErrPassword pdf.ErrNoText pdf.ErrUnmapped
 		safetensors.ErrNoWeights
 		server/identity.ErrNonce
 		tokenizer/encode.ErrCompiled`},

@@ -47,13 +47,15 @@ type Fault struct {
 }
 
 // Error describes the fault in one line.
-func (f *Fault) Error() string {
-	what := map[Problem]string{
+func (f *Fault) Error() string { return fmt.Sprintf("JSON byte %d: %s", f.Offset, f.What()) }
+
+// What describes the fault without its place.
+func (f *Fault) What() string {
+	return map[Problem]string{
 		Control: "control character in a string", Unterminated: "unterminated string", InvalidEscape: "invalid escape",
 		LoneSurrogate: "lone surrogate in an escape", InvalidUTF8: "not UTF-8", TooDeep: "nested too deeply",
 		Unexpected: "unexpected character",
-	}
-	return fmt.Sprintf("JSON byte %d: %s", f.Offset, what[f.Problem])
+	}[f.Problem]
 }
 
 // Found describes the character at an offset for a message: quoted, or "the end".

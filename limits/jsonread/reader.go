@@ -1,6 +1,6 @@
 // Package jsonread is the one hand-written reader of JSON, for text that ingot does not trust and that is too large to
-// build: headers of safetensors files, tokenizers, variables of templates, schemas of grammars. All other JSON goes
-// through encoding/json.
+// build: headers of safetensors files, tokenizers, variables of templates, schemas of grammars. Package jsonfit decodes
+// requests with it. All other JSON goes through encoding/json.
 //
 // Contract:
 //   - A Reader walks RFC 8259 text in one pass and builds nothing: its callbacks consume the values and find duplicate

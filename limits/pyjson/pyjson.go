@@ -47,7 +47,7 @@ func Words(err error, data []byte) string {
 		at := min(max(e.Offset, 0), int64(len(data)))
 		return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:at], []byte("\n")), err)
 	case *json.UnmarshalTypeError:
-		text := fmt.Sprintf("a JSON %s, want %s", clip.Line(e.Value, maxQuoted), kind(e.Type))
+		text := fmt.Sprintf("a JSON %s, want %s", clip.Line(e.Value, maxQuoted), Kind(e.Type))
 		if e.Field != "" {
 			text = clip.Line(e.Field, maxQuoted) + ": " + text
 		}
@@ -59,8 +59,8 @@ func Words(err error, data []byte) string {
 	return err.Error()
 }
 
-// kind names a type as JSON does.
-func kind(t reflect.Type) string {
+// Kind names a type as JSON does, with its article.
+func Kind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
@@ -76,7 +76,7 @@ func kind(t reflect.Type) string {
 	case reflect.Map, reflect.Struct:
 		return "an object"
 	case reflect.Pointer:
-		return kind(t.Elem())
+		return Kind(t.Elem())
 	case reflect.Interface:
 		return "another value"
 	}

@@ -21,7 +21,7 @@ func New(s *server.Server) server.API {
 	a := &api{core: s, opts: s.Options()}
 	return server.API{Endpoints: a.endpoints(), Schemas: schemas,
 		Dialects: wire.Dialects{
-			{Prefix: "/v1/messages", Body: anthropicError, Busy: statusOverloaded},
-			{Prefix: "/v1/models", Header: versionHeader, Body: anthropicError, Busy: statusOverloaded},
+			{Prefix: "/v1/messages", Body: anthropicError, Busy: statusOverloaded, Dotted: true},
+			{Prefix: "/v1/models", Header: versionHeader, Body: anthropicError, Busy: statusOverloaded, Dotted: true},
 		}}
 }

@@ -3,8 +3,8 @@ package anthropic
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"reflect"
+
+	"github.com/ingotml/ingot/limits/jsonfit"
 )
 
 type messageParam struct {
@@ -46,19 +46,22 @@ type contentBlock struct {
 func (b *contentBlock) UnmarshalJSON(raw []byte) error {
 	*b = contentBlock{}
 	var text *string
-	if json.Unmarshal(raw, &text) == nil && text != nil {
+	if jsonfit.Unmarshal(raw, &text) == nil && text != nil {
 		b.Type, b.Text = textBlock, *text
 		return nil
 	}
 	type fields contentBlock
-	err := json.Unmarshal(raw, (*fields)(b))
+	err := jsonfit.Unmarshal(raw, (*fields)(b))
 	switch b.Type {
 	case textBlock, imageBlock, documentBlock, thinkingBlock, toolUseBlock, toolResultBlock:
 	default:
 		b.all = append(json.RawMessage(nil), raw...)
 	}
-	if err != nil {
-		b.broken = wrongType(err)
+	switch {
+	case len(raw) > 0 && raw[0] != '{':
+		b.broken = errNoObject
+	case err != nil:
+		b.broken = err
 	}
 	if err == nil && b.Type == "" {
 		b.broken = errors.New("the block has no type")
@@ -66,24 +69,7 @@ func (b *contentBlock) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-var errNoObject = errors.New("the block is not an object")
-
-// wrongType says which member of a block has the wrong type.
-func wrongType(err error) error {
-	var t *json.UnmarshalTypeError
-	if !errors.As(err, &t) {
-		return err
-	}
-	want := map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Struct: "an object",
-		reflect.Slice: "a list"}[t.Type.Kind()]
-	if want == "" {
-		want = "another type of value"
-	}
-	if t.Field == "" {
-		return fmt.Errorf("%w, but of the type %s", errNoObject, t.Value)
-	}
-	return fmt.Errorf("its member %s is not %s, but of the type %s", t.Field, want, t.Value)
-}
+var errNoObject = errors.New("the block is no object")
 
 // blockSource is where the data of an image or a document are.
 type blockSource struct {
@@ -103,9 +89,9 @@ func (s *blockSource) UnmarshalJSON(b []byte) error {
 	*s = blockSource{}
 	type fields blockSource
 	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &s.text)
+		return jsonfit.Unmarshal(b, &s.text)
 	}
-	return json.Unmarshal(b, (*fields)(s))
+	return jsonfit.Unmarshal(b, (*fields)(s))
 }
 
 // Block types that have code of their own. See shown.go for those of which only the text is shown.
@@ -132,12 +118,12 @@ func (c *contentBlocks) UnmarshalJSON(b []byte) error {
 	case string(b) == "null":
 		return nil
 	case len(b) > 0 && b[0] == '[':
-		return json.Unmarshal(b, (*[]contentBlock)(c))
+		return jsonfit.Unmarshal(b, (*[]contentBlock)(c))
 	}
 	var one contentBlock
 	_ = one.UnmarshalJSON(b) // returns no error
 	if one.Type == "" {
-		return errors.New("must be a text, a block or a list of blocks")
+		return jsonfit.Wrong(b, "a string, a block or an array of blocks")
 	}
 	*c = contentBlocks{one}
 	return nil
@@ -148,7 +134,7 @@ func blocksOf(raw json.RawMessage) (list contentBlocks) {
 	if len(raw) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(raw, &list); err != nil {
+	if err := jsonfit.Unmarshal(raw, &list); err != nil {
 		return contentBlocks{{broken: err}}
 	}
 	return list

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -41,15 +43,37 @@ type Dialer struct {
 	// one, since the user has named a server on another machine.
 	Always bool
 
-	timeout time.Duration // for tests: replaces limits.ProofTime
+	timeout time.Duration  // for tests: replaces limits.ProofTime
+	roots   *x509.CertPool // for tests: of the servers' certificates
 }
 
 // DialContext connects like net.Dialer. If the server does not prove its identity, the error wraps ErrUnproven and the
 // reason.
 func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d.dial(ctx, network, addr, false)
+}
+
+// DialTLSContext is DialContext for servers with TLS, whose certificate is verified too. The proof is asked for within
+// TLS: a proxy that ends TLS cannot give it.
+func (d *Dialer) DialTLSContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d.dial(ctx, network, addr, true)
+}
+
+func (d *Dialer) dial(ctx context.Context, network, addr string, secure bool) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
+	}
+	if secure {
+		host, _, _ := net.SplitHostPort(addr) // of an address that was dialed
+		inner := tls.Client(conn, &tls.Config{ServerName: host, RootCAs: d.roots, NextProtos: []string{"http/1.1"}})
+		within, cancel := context.WithTimeout(ctx, d.patience())
+		defer cancel()
+		if err := inner.HandshakeContext(within); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		conn = inner
 	}
 	if err := d.verify(ctx, conn, addr); err != nil {
 		conn.Close()
@@ -94,13 +118,17 @@ func (d *Dialer) verify(ctx context.Context, conn net.Conn, host string) error {
 	return nil
 }
 
+// patience is how long a server has to answer.
+func (d *Dialer) patience() time.Duration {
+	if d.timeout > 0 {
+		return d.timeout
+	}
+	return limits.ProofTime * time.Second
+}
+
 // challenge requests a proof. The connection can be used for other requests afterwards.
 func (d *Dialer) challenge(ctx context.Context, conn net.Conn, host, nonce string) ([]byte, error) {
-	timeout := d.timeout
-	if timeout <= 0 {
-		timeout = limits.ProofTime * time.Second
-	}
-	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(d.patience())); err != nil {
 		return nil, err
 	}
 	// SetDeadline fails only if the connection is closed.

@@ -11,5 +11,5 @@
 //
 // A program that relays the challenge to the real server does so over another connection, with other addresses, so the
 // response does not match. The proof holds for one connection; each new connection is verified again. Connections
-// through address translation or a proxy cannot be verified.
+// through address translation or a proxy cannot be verified. With TLS, all this happens within it.
 package identity

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/keys"
 )
 
 // ModelState is the state of a model that is loaded or being loaded.
@@ -26,6 +27,7 @@ type State struct {
 	Version string
 	Memory  int64 // memory limit of all models together, in bytes
 	Models  []ModelState
+	Keys    []keys.State
 }
 
 // Text returns all metrics in Prometheus' text format.
@@ -121,6 +123,7 @@ func (s State) expose(e *exposition) {
 	all("ingot_model_requests", "Requests that use a model or wait for it to load.",
 		func(m ModelState) float64 { return float64(m.Leases) })
 
+	s.exposeKeys(e)
 	for _, metric := range usageMetrics {
 		f := e.family(metric.name, metric.kind, metric.help)
 		for _, m := range s.Models {
@@ -130,6 +133,29 @@ func (s State) expose(e *exposition) {
 				})
 			}
 		}
+	}
+}
+
+// exposeKeys writes what API keys have used. A server without keys has no such metrics.
+func (s State) exposeKeys(e *exposition) {
+	if len(s.Keys) == 0 {
+		return
+	}
+	f := e.family("ingot_key_requests_total", counterKind, "HTTP requests by API key and status.")
+	for _, k := range s.Keys {
+		for _, status := range slices.Sorted(maps.Keys(k.Requests)) {
+			f.add(float64(k.Requests[status]), "key", k.Name, "status", strconv.Itoa(status))
+		}
+	}
+	f = e.family("ingot_key_requests_open", gaugeKind, "Requests of an API key that run.")
+	for _, k := range s.Keys {
+		f.add(float64(k.Running), "key", k.Name)
+	}
+	f = e.family("ingot_key_tokens_total", counterKind,
+		"Tokens that were computed for an API key: of prompts, without those found in the prefix cache, and generated.")
+	for _, k := range s.Keys {
+		f.add(float64(k.Prompt), "key", k.Name, "of", "prompt")
+		f.add(float64(k.Generated), "key", k.Name, "of", "generated")
 	}
 }
 

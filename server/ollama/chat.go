@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
@@ -36,15 +36,15 @@ type chatMessage struct {
 }
 
 func (m *chatMessage) UnmarshalJSON(b []byte) error {
-	if err := json.Unmarshal(b, &m.Message); err != nil {
+	if err := jsonfit.Unmarshal(b, &m.Message); err != nil {
 		return err
 	}
 	var more struct {
 		Images   []string `json:"images"`
 		ToolName string   `json:"tool_name"`
 	}
-	if err := json.Unmarshal(b, &more); err != nil {
-		return fmt.Errorf("message: %w", err)
+	if err := jsonfit.Unmarshal(b, &more); err != nil {
+		return err
 	}
 	m.images = more.Images
 	if m.Name == "" {

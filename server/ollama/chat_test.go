@@ -64,7 +64,7 @@ func TestGenerate(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		``:               "no body",
-		`{`:              "unexpected end of JSON",
+		`{`:              "the JSON ends too early",
 		`{"prompt":"x"}`: "the model is missing",
 		`{"model":"plain","prompt":"x","system":"s"}`:                  "which a system message requires",
 		`{"model":"plain","prompt":"x","suffix":"y"}`:                  "does not support insert",
@@ -160,7 +160,7 @@ func TestChat(t *testing.T) {
 		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"xml"}`:                   "bad format",
 		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":7}`:                       "bad format",
 		`{"model":"plain","messages":[{"role":"system","content":"s"},{"role":"user","content":"x"}]}`: "a system message",
-		`{"model":"talk","messages":[{"content":"x"}]}`:                                                "without a role",
+		`{"model":"talk","messages":[{"content":"x"}]}`:                                                "[0].role: missing",
 		`{"model":"talk","messages":[{"role":"user","content":"x","images":["AAAA"]}]}`:                "vision",
 		`{"model":"talk","messages":"x"}`:                                                              "messages",
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
@@ -165,6 +166,9 @@ func parameterTexts(value json.RawMessage) ([]string, error) {
 		return out, nil
 	case map[string]any:
 		return nil, errors.New("must not be an object")
+	}
+	if whole, ok := jsonfit.Whole(string(value)); ok {
+		return []string{whole}, nil
 	}
 	return []string{string(value)}, nil // a number or boolean, verbatim
 }

@@ -53,8 +53,8 @@ func TestEmbed(t *testing.T) {
 		f.Has(t, "POST", "/api/embed", body, 200, `"model":"plain"`, `"embeddings":[]`)
 	}
 	for body, want := range map[string]string{
-		`{"model":"plain","input":5}`:       "input must be",
-		`{"model":"plain","input":["a",5]}`: "input must be",
+		`{"model":"plain","input":5}`:       "input: a JSON number 5, want",
+		`{"model":"plain","input":["a",5]}`: "input[1]: a JSON number 5, want a string",
 		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`: "input 0 has 5 tokens, at most 2 " +
 			"are allowed",
 		`{"model":"plain","input":["a","` + strings.Repeat("lamp ", 600) + `"]}`: "input 1 has",

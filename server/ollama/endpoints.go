@@ -11,7 +11,7 @@ import (
 func (s *api) endpoints() []server.Endpoint {
 	return []server.Endpoint{
 		{Method: "GET", Path: "/api/version", Handle: s.version,
-			Operation: openapi.Operation{Summary: "Get the version and the id of the store",
+			Operation: openapi.Operation{Summary: "Get the versions of Ollama's API and of the program, and the id of the store",
 				Response: reflect.TypeFor[VersionJSON]()},
 			Samples: []server.Sample{{}},
 		},

@@ -10,16 +10,19 @@ import (
 	"github.com/ingotml/ingot/server/wire"
 )
 
+// apiVersion is the version of Ollama whose API this package has. Clients compare it: VS Code's Copilot requires 0.6.4.
+const apiVersion = "0.33.0"
+
 // VersionJSON is the response of /api/version. The fields beyond Ollama's identify ingot servers.
 type VersionJSON struct {
-	Version string `json:"version"`
-	Ingot   string `json:"ingot"` // the version again
-	Store   string `json:"store"` // identity.StoreID of the store; not a proof of who serves it
+	Version string `json:"version"` // of Ollama's API
+	Ingot   string `json:"ingot"`   // of the program
+	Store   string `json:"store"`   // identity.StoreID of the store; not a proof of who serves it
 }
 
 // version is GET /api/version.
 func (s *api) version(w http.ResponseWriter, _ *http.Request) error {
-	return wire.WriteJSON(w, VersionJSON{s.opts.Version, s.opts.Version, identity.StoreID(s.opts.Store)})
+	return wire.WriteJSON(w, VersionJSON{apiVersion, s.opts.Version, identity.StoreID(s.opts.Store)})
 }
 
 // tagsJSON is the response of /api/tags.

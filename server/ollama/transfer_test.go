@@ -140,7 +140,7 @@ func TestRegistriesOfRequests(t *testing.T) {
 		// These servers are reachable from other machines.
 		for _, change := range []func(*server.Options){
 			func(o *server.Options) { o.Host, o.APIKey = "0.0.0.0", "" },
-			func(o *server.Options) { o.Hosts = []string{"chat.example"} },
+			func(o *server.Options) { o.Hosts, _ = servertest.Access(t, "chat.example", "") },
 		} {
 			f := serve(t, change)
 			f.Has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
@@ -150,7 +150,7 @@ func TestRegistriesOfRequests(t *testing.T) {
 			t.Errorf("%s: %d requests to a registry that is not allowed", path, n)
 		}
 		f = serve(t, func(o *server.Options) {
-			o.Hosts = []string{"chat.example"}
+			o.Hosts, _ = servertest.Access(t, "chat.example", "")
 			o.PrivateRegistries = address.Hosts{host}
 		})
 		f.Has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)

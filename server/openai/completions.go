@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
@@ -44,33 +45,38 @@ type promptInput struct {
 
 func (p *prompts) UnmarshalJSON(b []byte) error {
 	var text *string
-	if json.Unmarshal(b, &text) == nil {
+	if jsonfit.Unmarshal(b, &text) == nil {
 		if text != nil {
 			*p = prompts{{text: *text}}
 		}
 		return nil
 	}
 	var ids []int32
-	if json.Unmarshal(b, &ids) == nil {
+	if jsonfit.Unmarshal(b, &ids) == nil {
 		if len(ids) > 0 {
 			*p = prompts{{ids: ids}}
 		}
 		return nil
 	}
 	var list []json.RawMessage
-	if err := json.Unmarshal(b, &list); err != nil {
-		return fmt.Errorf("prompt: %w", err)
+	if jsonfit.Unmarshal(b, &list) != nil {
+		return jsonfit.Wrong(b, "a string, an array of token ids, or an array of either")
 	}
 	for i, one := range list {
-		text, ids = nil, nil
-		switch {
-		case json.Unmarshal(one, &text) == nil && text != nil:
-			*p = append(*p, promptInput{text: *text})
-		case json.Unmarshal(one, &ids) == nil && len(ids) > 0:
-			*p = append(*p, promptInput{ids: ids})
-		default:
-			return fmt.Errorf("prompt[%d] must be a text or a list of token ids", i)
+		var input promptInput
+		err := jsonfit.Wrong(one, "a string or an array of token ids")
+		switch one[0] {
+		case '"':
+			err = jsonfit.Unmarshal(one, &input.text)
+		case '[':
+			if err = jsonfit.Unmarshal(one, &input.ids); err == nil && len(input.ids) == 0 {
+				err = jsonfit.Errorf("no token ids")
+			}
 		}
+		if err != nil {
+			return jsonfit.In(err, i)
+		}
+		*p = append(*p, input)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestOpenAIEmbed(t *testing.T) {
 		`{"model":"plain","input":[]}`:                                   "input is missing",
 		`{"model":"plain","input":""}`:                                   "input is missing",
 		`{"model":"plain","input":[[]]}`:                                 "input 0 is empty",
-		`{"model":"plain","input":[1.5]}`:                                "input must be",
+		`{"model":"plain","input":[1.5]}`:                                "input[0]: a JSON number 1.5, want an integer",
 		`{"model":"plain","input":"a","encoding_format":"int8"}`:         "must be float or base64",
 		`{"model":"plain","input":"a","dimensions":0}`:                   "dimensions is 0",
 		`{"model":"plain","input":[` + strings.Repeat("5,", 600) + `5]}`: "input 0 has 601 tokens, at most 512 are allowed",

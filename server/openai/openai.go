@@ -1,12 +1,14 @@
 package openai
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -30,8 +32,13 @@ func openAIError(t wire.Error) any {
 	e := openAIErrorJSON{
 		Message: t.Message, Type: "invalid_request_error", Param: orNull(t.Param), Code: orNull(openAICode(t)),
 	}
-	if t.Status >= http.StatusInternalServerError {
+	switch {
+	case t.Status >= http.StatusInternalServerError:
 		e.Type = "server_error"
+	case errors.Is(t.Err, keys.ErrTokens):
+		e.Type = "tokens"
+	case errors.Is(t.Err, keys.ErrRequests):
+		e.Type = "requests"
 	}
 	return openAIFailure{e}
 }

@@ -159,15 +159,15 @@ func TestChatMessages(t *testing.T) {
 		hi + `,"modalities":["text","audio"]}`:            {"modalities", "not supported"},
 		hi + `,"web_search_options":{"a":1}}`:             {"web_search_options", "not supported"},
 		hi + `,"verbosity":"low"}`:                        {"verbosity", "not supported"},
-		hi + `,"response_format":{"type":"xml"}}`:         {"", "response_format"},
-		hi + `,"response_format":{"type":"json_schema"}}`: {"", "needs a schema"},
+		hi + `,"response_format":{"type":"xml"}}`:         {"response_format", "response_format"},
+		hi + `,"response_format":{"type":"json_schema"}}`: {"response_format", "needs a schema"},
 		hi + `,"tools":[{"type":"custom"}]}`:              {"tools[0]", "custom"},
 		hi + `,"tools":[{"type":"function"}]}`:            {"tools[0]", "function is missing"},
 		hi + `,"tools":[` + toolF + `],"tool_choice":{"type":"function","function":{"name":"h"}}}`: {
 			"tool_choice", `no tool is named \"h\"`,
 		},
 		hi + `,"tool_choice":"required"}`: {"tool_choice", "the request has no tools"},
-		hi + `,"tool_choice":"any"}`:      {"", "tool_choice"},
+		hi + `,"tool_choice":"any"}`:      {"tool_choice", "tool_choice"},
 		`{"model":"talk","messages":[{"role":"user","content":"` + strings.Repeat("word ", 600) + `"}]}`: {
 			"", "context length is 512",
 		},

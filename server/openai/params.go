@@ -3,10 +3,10 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/params"
@@ -127,7 +127,11 @@ func (u unsupported) check(name string, defaults ...string) error {
 			return wire.BadParam(name, "%v", err)
 		}
 	}
-	if v := b.String(); slices.Contains(noEffect, v) || slices.Contains(defaults, v) {
+	v := b.String()
+	if whole, ok := jsonfit.Whole(v); ok {
+		v = whole
+	}
+	if slices.Contains(noEffect, v) || slices.Contains(defaults, v) {
 		return nil
 	}
 	return wire.BadParam(name, "this parameter is not supported")
@@ -147,8 +151,8 @@ func (f *responseFormat) UnmarshalJSON(b []byte) error {
 			Schema json.RawMessage `json:"schema"`
 		} `json:"json_schema"`
 	}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return fmt.Errorf("response_format: %w", err)
+	if err := jsonfit.Unmarshal(b, &v); err != nil {
+		return err
 	}
 	if v == nil {
 		return nil
@@ -164,14 +168,14 @@ func (f *responseFormat) UnmarshalJSON(b []byte) error {
 			schema = v.JSON.Schema
 		}
 		if !bytes.HasPrefix(bytes.TrimSpace(schema), []byte("{")) {
-			return fmt.Errorf("response_format: json_schema needs a schema")
+			return jsonfit.Errorf("json_schema needs a schema")
 		}
 		f.Kind, f.Source = runtime.FormatSchema, string(schema)
 	case string(runtime.FormatTags): // as other servers have it
 		f.Kind, f.Source = runtime.FormatTags, string(b)
 	default:
 		const want = "text, json_object, json_schema or structural_tag"
-		return fmt.Errorf("response_format: type %s is not supported: use %s", wire.Clip(v.Type), want)
+		return jsonfit.Errorf("type %s is not supported: use %s", wire.Clip(v.Type), want)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -35,7 +36,7 @@ func (t namedTool) name() (string, error) {
 		name = t.Function.Name
 	}
 	if t.Type != "function" || name == "" {
-		return "", fmt.Errorf("tool_choice: a tool must have the type function and a name")
+		return "", jsonfit.Errorf("a tool must have the type function and a name")
 	}
 	return name, nil
 }
@@ -47,9 +48,9 @@ type allowedTools struct {
 
 func (c *toolChoice) UnmarshalJSON(b []byte) error {
 	c.text = slices.Clone(b)
-	if json.Unmarshal(b, &c.mode) == nil {
+	if jsonfit.Unmarshal(b, &c.mode) == nil {
 		if !slices.Contains([]string{"", "auto", "none", "required"}, c.mode) {
-			return fmt.Errorf("tool_choice must be auto, none, required or a tool")
+			return jsonfit.Errorf("must be auto, none, required or a tool")
 		}
 		return nil
 	}
@@ -58,8 +59,8 @@ func (c *toolChoice) UnmarshalJSON(b []byte) error {
 		allowedTools               // as in the responses API
 		Allowed      *allowedTools `json:"allowed_tools"`
 	}
-	if err := json.Unmarshal(b, &one); err != nil {
-		return fmt.Errorf("tool_choice: %w", err)
+	if err := jsonfit.Unmarshal(b, &one); err != nil {
+		return err
 	}
 	if one.Type != "allowed_tools" {
 		name, err := one.name()
@@ -71,7 +72,7 @@ func (c *toolChoice) UnmarshalJSON(b []byte) error {
 		allowed = *one.Allowed
 	}
 	if c.mode = allowed.Mode; c.mode != "auto" && c.mode != "required" {
-		return fmt.Errorf("tool_choice: the mode of allowed_tools must be auto or required")
+		return jsonfit.Errorf("the mode of allowed_tools must be auto or required")
 	}
 	c.names = []string{}
 	for _, t := range allowed.Tools {

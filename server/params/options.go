@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -57,13 +58,16 @@ type Texts []string
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Texts) UnmarshalJSON(b []byte) error {
 	var one *string
-	if json.Unmarshal(b, &one) == nil {
+	if jsonfit.Unmarshal(b, &one) == nil {
 		if one != nil {
 			*t = Texts{*one}
 		}
 		return nil
 	}
-	return json.Unmarshal(b, (*[]string)(t))
+	if b[0] != '[' {
+		return jsonfit.Wrong(b, "a string or an array of strings")
+	}
+	return jsonfit.Unmarshal(b, (*[]string)(t))
 }
 
 // draft is the draft depth: a number of tokens, "auto" or "off".
@@ -71,8 +75,11 @@ type draft runtime.Draft
 
 func (d *draft) UnmarshalJSON(b []byte) error {
 	var text string
-	if json.Unmarshal(b, &text) != nil {
+	if jsonfit.Unmarshal(b, &text) != nil {
 		text = string(b)
+	}
+	if whole, ok := jsonfit.Whole(text); ok {
+		text = whole
 	}
 	parsed, err := runtime.ParseDraft(text)
 	*d = draft(parsed)
@@ -128,8 +135,8 @@ func (k *KeepAlive) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var text string
-	if err := json.Unmarshal(b, &text); err != nil {
-		return fmt.Errorf("keep_alive must be a number of seconds or a text such as 5m")
+	if jsonfit.Unmarshal(b, &text) != nil {
+		return jsonfit.Wrong(b, "a number of seconds or a string such as 5m")
 	}
 	d, err := ParseKeepAlive(text)
 	if err == nil {

@@ -3,12 +3,12 @@ package params
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/limits/jsonfit"
 )
 
 // Thinking says whether and how much a model thinks, in any form that a client of one of the APIs sends: a boolean, a
@@ -43,7 +43,7 @@ func (t *Thinking) UnmarshalJSON(b []byte) error {
 	case b[0] == '{':
 		t.members(b)
 	case b[0] == '[':
-		return errors.New("thinking must be true, false, a level such as low, medium or high, or a number of tokens")
+		return jsonfit.Wrong(b, "true, false, a level such as low, medium or high, or a number of tokens")
 	default:
 		t.word(string(b))
 	}

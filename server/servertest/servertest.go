@@ -99,6 +99,9 @@ func Serve(t testing.TB, change func(*server.Options), apis ...API) *Fixture {
 		}
 	})
 	f.URL = "http://" + l.Addr().String()
+	if f.Options().Certificate != nil {
+		f.URL = "https://" + l.Addr().String()
+	}
 	return f
 }
 
@@ -299,7 +302,7 @@ func NewRegistry(t *testing.T, before func(w http.ResponseWriter, r *http.Reques
 // Dial opens a connection to the server.
 func (f *Fixture) Dial(t *testing.T) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(f.URL, "http://"))
+	c, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimPrefix(f.URL, "http://"), "https://"))
 	if err != nil {
 		t.Fatal(err)
 	}

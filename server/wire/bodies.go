@@ -29,11 +29,13 @@ func NewBodies(largest int64) *Bodies {
 	return &Bodies{total: total, left: total}
 }
 
-// Bound limits a request's body to most bytes, and counts it until release is called.
-func (b *Bodies) Bound(w http.ResponseWriter, r *http.Request, most int64) (release func()) {
+// Bound limits a request's body to most bytes, decompresses it, and counts it until release is called. What a body
+// decompresses to has the same limit. The error says that it cannot be decompressed.
+func (b *Bodies) Bound(w http.ResponseWriter, r *http.Request, most int64) (release func(), err error) {
 	one := &body{ReadCloser: http.MaxBytesReader(w, r.Body, most), of: b}
+	err = one.decompress(r, most)
 	r.Body = one
-	return one.release
+	return one.release, err
 }
 
 // Reserved returns how many bytes the bodies of requests in progress hold.
@@ -63,13 +65,14 @@ func (b *Bodies) take(n int64) error {
 // body is a request body that reserves memory. A handler that streams the body reserves none.
 type body struct {
 	io.ReadCloser
-	of   *Bodies
-	held int64
+	of       *Bodies
+	held     int64
+	decoders int64 // memory of decompression
 }
 
-// reserve raises the body's reservation to n bytes.
+// reserve raises the body's reservation to n bytes, and what decompression needs.
 func (b *body) reserve(n int64) error {
-	if n -= b.held; n <= 0 {
+	if n = max(n, 0) + b.decoders - b.held; n <= 0 {
 		return nil
 	}
 	if err := b.of.take(n); err != nil {

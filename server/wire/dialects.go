@@ -20,6 +20,8 @@ type dialect struct {
 	Header string // that requests of the API have, where others share the path; "": none
 	Body   func(Error) any
 	Busy   int // the status that tells a client to retry later
+	// Dotted says that paths of fields have the form messages.2.content, not messages[2].content.
+	Dotted bool
 }
 
 // Dialects are the forms of errors by path and header. The longest prefix wins, and of two the one with a header. Other
@@ -28,7 +30,7 @@ type Dialects []dialect
 
 // Failure returns the status and body of an error in the form of the API that a request's path and header belong to.
 func (d Dialects) Failure(path string, header http.Header, t Error) (status int, body any) {
-	best := dialect{"", "", func(t Error) any { return ErrorJSON{t.Message} }, http.StatusServiceUnavailable}
+	best := dialect{Body: func(t Error) any { return ErrorJSON{t.Message} }, Busy: http.StatusServiceUnavailable}
 	for _, x := range d {
 		if !strings.HasPrefix(path, x.Prefix) || x.Header != "" && header.Get(x.Header) == "" {
 			continue
@@ -39,6 +41,10 @@ func (d Dialects) Failure(path string, header http.Header, t Error) (status int,
 	}
 	if t.Status == http.StatusServiceUnavailable {
 		t.Status = best.Busy
+	}
+	if best.Dotted && t.field != nil {
+		t.Param = t.field.Path.Dotted()
+		t.Message = t.field.With(t.Param)
 	}
 	return t.Status, best.Body(t)
 }
@@ -60,8 +66,11 @@ func (d Dialects) Fail(w http.ResponseWriter, r *http.Request, t Error) {
 	case a != nil && a.begun:
 		panic(http.ErrAbortHandler) // aborts the connection: a partial response must not look complete
 	default:
-		if t.Status == http.StatusServiceUnavailable {
+		if t.Status == http.StatusServiceUnavailable || t.Status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", retryAfter(t.Err))
+		}
+		if t.Status == http.StatusUnsupportedMediaType {
+			w.Header().Set("Accept-Encoding", acceptedCodings)
 		}
 		d.Refuse(w, r, t)
 	}

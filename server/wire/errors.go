@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/limits/jsonfit"
 )
 
 // ErrStopping reports that the server stops.
@@ -20,7 +21,8 @@ var ErrStopping = fault.Register(errors.New("the server is stopping"), fault.Kin
 type failure struct {
 	status  int
 	message string
-	param   string // the invalid parameter, or ""
+	param   string         // the invalid parameter, or ""
+	field   *jsonfit.Error // about it; nil: the message is not about one
 }
 
 func (f *failure) Error() string { return f.message }
@@ -40,12 +42,28 @@ func BadParam(name, format string, args ...any) error {
 	return &failure{status: http.StatusBadRequest, message: name + ": " + fmt.Sprintf(format, args...), param: name}
 }
 
+// BadJSON returns the client error of jsonfit's error, or nil. Its path has the form of the API: see [Dialects].
+func BadJSON(err error) error {
+	var e *jsonfit.Error
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &e):
+		return BadRequest("%v", err)
+	case len(e.Path) == 0 && !e.Named:
+		return BadRequest("the request: %v", e)
+	}
+	return &failure{http.StatusBadRequest, e.Error(), e.Path.String(), e}
+}
+
 // Error is an error as reported to the client.
 type Error struct {
 	Status  int
 	Message string
 	Param   string // the invalid parameter, or ""
 	Err     error
+
+	field *jsonfit.Error // that the message is about, or nil
 }
 
 // ErrorOf returns the status and message of an error.
@@ -55,7 +73,7 @@ func ErrorOf(err error) Error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &f):
-		t.Status, t.Param = f.status, f.param
+		t.Status, t.Param, t.field = f.status, f.param, f.field
 		return t
 	case errors.As(err, &large):
 		t.Status = http.StatusRequestEntityTooLarge

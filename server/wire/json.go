@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"os"
+
+	"github.com/ingotml/ingot/limits/jsonfit"
 )
 
 // Media types.
@@ -30,10 +32,7 @@ func ReadJSON(r *http.Request, to any) error {
 	case len(bytes.TrimSpace(b)) == 0:
 		return BadRequest("the request has no body, want JSON")
 	}
-	if err := json.Unmarshal(b, to); err != nil {
-		return BadRequest("invalid request: %v", err)
-	}
-	return nil
+	return BadJSON(jsonfit.Unmarshal(b, to))
 }
 
 // WriteJSON responds with a value.

@@ -116,7 +116,7 @@ function download() {
 
 async function version() {
   try {
-    byID('version').textContent = `ingot ${(await get('/api/version', { background: true })).version}`;
+    byID('version').textContent = `ingot ${(await get('/api/version', { background: true })).ingot}`;
   } catch {
     // Other requests report that the server does not respond.
   }
