@@ -234,6 +234,9 @@ func parseMistral(t tools, body string, complete bool) ([]ToolCall, error) {
 	return []ToolCall{{ID: strings.Trim(id, spaces), Name: name, Arguments: args}}, nil
 }
 
+// deepSeekMark separates the name of a call of DeepSeek from its arguments, or the type from both.
+const deepSeekMark = "<｜tool▁sep｜>"
+
 // parseDeepSeek parses NAME<sep>{...} of V3.1, or TYPE<sep>NAME and a JSON code fence of V3 and R1.
 func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 	wrong := func(why string) ([]ToolCall, error) {
@@ -242,7 +245,7 @@ func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 		}
 		return nil, fmt.Errorf("%w: %s", ErrCall, why)
 	}
-	name, rest, ok := strings.Cut(body, "<｜tool▁sep｜>")
+	name, rest, ok := strings.Cut(body, deepSeekMark)
 	if !ok {
 		return wrong("no separator")
 	}
@@ -287,6 +290,7 @@ func parseSolar(_ tools, body string, complete bool) ([]ToolCall, error) {
 
 // Separators of a call of Solar Open.
 const (
-	solarName = "<|tool_call:name|>"
-	solarArgs = "<|tool_call:args|>"
+	solarName  = "<|tool_call:name|>"
+	solarArgs  = "<|tool_call:args|>"
+	solarClose = "<|tool_call:end|>"
 )
