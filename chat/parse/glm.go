@@ -127,6 +127,9 @@ func parseGLM(t tools, body string, complete bool) ([]ToolCall, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := t[name]; !ok && len(args) == 0 {
+		return nil, errNoCall // a word between two tags that are only mentioned
+	}
 	c, err := t.call(name, args)
 	return []ToolCall{c}, err
 }

@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,6 +37,9 @@ const maxHeader = 4 << 10
 
 // harmonyChannels are the channels of messages.
 var harmonyChannels = []string{"analysis", "commentary", "final"}
+
+// harmonyTypes are the types of bodies, which a header may name.
+var harmonyTypes = []string{"json", "code", "text", "python", "xml", "yaml"}
 
 // maxWords bounds the words of a header after the channel.
 const maxWords = 4
@@ -99,7 +101,7 @@ func (h *harmony) Close() ([]Event, error) {
 		h.endCall(false)
 		h.each(h.byte)
 	}
-	if h.state == harmonyHeader && h.tag == "" {
+	if h.state == harmonyHeader && h.isText() {
 		h.noHeader()
 	}
 	h.flush(true)
@@ -198,7 +200,7 @@ func (h *harmony) onTag(tag string) {
 			h.beginBody()
 		case tag == harmonyChannel || within:
 			h.head, h.tag, h.words, h.word = append(h.head, tag...), tag, 0, 0
-		case h.tag == "" && len(bytes.Trim(h.head, spaces)) > 0: // text
+		case h.isText():
 			h.noHeader()
 			h.onTag(tag)
 		case begins:
@@ -242,17 +244,23 @@ func (h *harmony) plain(b byte) {
 func (h *harmony) fits(word string, whole bool) bool {
 	is := func(s string) bool { return s == word || !whole && strings.HasPrefix(s, word) }
 	to, addressed := strings.CutPrefix(word, "to=")
-	named := len(word) <= maxName && strings.IndexFunc(word, func(r rune) bool { return r < 0x80 && !isNameByte(byte(r)) }) < 0
 	addressed = is("to=") || addressed && len(to) <= maxName
+	typed := slices.ContainsFunc(harmonyTypes, is)
 	switch {
 	case h.tag == harmonyChannel && h.words == 1:
 		return slices.ContainsFunc(harmonyChannels, is)
 	case h.tag == harmonyChannel:
-		return h.words <= maxWords && (addressed || named)
+		return h.words <= maxWords && (addressed || typed)
 	case h.tag == harmonyConstrain:
-		return h.words == 1 && named
+		return h.words == 1 && typed
 	}
 	return h.words == 1 && is("assistant") || h.words <= 2 && addressed
+}
+
+// isText reports whether a header without a body is text: words without a tag, or the beginning of a call.
+func (h *harmony) isText() bool {
+	_, recipient := readHeader(string(h.head))
+	return recipient != "" || h.tag == "" && !blank(h.head)
 }
 
 // noHeader takes what seemed to be a header for text.

@@ -250,11 +250,14 @@ func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 		return wrong("no separator")
 	}
 	if fenced, args, ok := strings.Cut(rest, "```"); ok && !strings.Contains(fenced, "{") {
+		if strings.Trim(name, spaces) != "function" {
+			return wrong("the type is not function")
+		}
 		name = fenced
 		args = strings.TrimPrefix(args, "json")
 		rest = strings.TrimSuffix(strings.TrimRight(args, spaces), "```")
 	}
-	if name = strings.Trim(name, spaces); name == "" {
+	if name = strings.Trim(name, spaces); name == "" || strings.ContainsAny(name, spaces) {
 		return wrong("no name")
 	}
 	args, err := arguments(json.RawMessage(strings.Trim(rest, spaces)))
