@@ -11,7 +11,8 @@ type format struct {
 	forms         []form
 	bare          *form                // form of a call without a tag, at the start of a response
 	control       []string             // tags dropped anywhere in the content
-	around        []string             // tags around calls, dropped anywhere if there are tools
+	lead          string               // tag that may precede the opening tag of a call
+	around        []string             // tags around calls, dropped anywhere in the content if there are tools
 	noise         []string             // texts dropped directly after a call, besides closing tags
 	frame         Tags                 // tags around the content, which may contain them, too
 	framesThought bool                 // the frame comes only after thinking
@@ -101,7 +102,7 @@ var formats = map[string]*format{
 			return &headed{marks: []string{solarName, solarArgs}, need: 2, tags: []string{solarClose}}
 		}, parse: parseSolar}},
 		control: []string{"<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"},
-		around:  []string{"<|tool_calls|>", "<|calls|>"},
+		lead:    "<|tool_calls|>", noise: []string{"<|calls|>"},
 		syntax: &callSyntax{
 			open: "<|tool_calls|>", begin: "<|tool_call:begin|>", next: "<|tool_call:end|><|tool_call:begin|>",
 			end: "<|tool_call:end|>", call: solarCall,
@@ -133,7 +134,7 @@ var formats = map[string]*format{
 				return &headed{marks: []string{deepSeekMark}, need: 1, tags: []string{"<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"}}
 			}, parse: parseDeepSeek,
 		}},
-		around: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"},
+		lead: "<｜tool▁calls▁begin｜>", noise: []string{"<｜tool▁calls▁end｜>"},
 		syntax: &callSyntax{
 			open: "<｜tool▁calls▁begin｜>", begin: "<｜tool▁call▁begin｜>", next: "<｜tool▁call▁end｜><｜tool▁call▁begin｜>",
 			end: "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", call: named("<｜tool▁sep｜>"),

@@ -89,8 +89,9 @@ func newHarmony(o Options) Parser {
 func (h *harmony) Feed(text string) []Event {
 	for i := range len(text) {
 		h.fed++
-		h.byte(text[i])
-		h.each(h.byte)
+		if h.byte(text[i]); len(h.todo) > 0 {
+			h.each(h.byte)
+		}
 	}
 	return h.take()
 }

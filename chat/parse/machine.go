@@ -51,6 +51,7 @@ type pending struct {
 	offer  offer
 	within state  // where it began
 	open   []byte // the opening tag, and the white space after it
+	leads  bool   // open is the format's lead: the opening tag must follow
 	body   []byte
 	end    ender
 	failed *step // no call begins with the body; it may still repeat the opening tag
@@ -79,8 +80,9 @@ func newMachine(f *format, opts Options) *machine {
 func (m *machine) Feed(text string) []Event {
 	for i := range len(text) {
 		m.fed++
-		m.byte(text[i])
-		m.each(m.byte)
+		if m.byte(text[i]); len(m.todo) > 0 {
+			m.each(m.byte)
+		}
 	}
 	return m.take()
 }
@@ -226,7 +228,7 @@ func (m *machine) callByte(b byte) {
 		return
 	}
 	c.body = append(c.body, b)
-	if c.failed == nil {
+	if c.failed == nil && !c.leads {
 		st := c.end.add(c.body)
 		switch st.verdict {
 		case ended:
@@ -240,6 +242,9 @@ func (m *machine) callByte(b byte) {
 	switch {
 	case repeated && len(c.body) == len(c.form.open):
 		c.open, c.body, c.failed, c.end = append(c.open, c.body...), nil, nil, c.form.end(c.offer)
+		c.leads = false
+	case c.leads && !repeated:
+		m.giveUp("")
 	case c.failed != nil && !repeated:
 		m.giveUp(c.failed.why)
 	case c.within == inThinking && hasSuffix(c.body, m.think.Close):
@@ -336,6 +341,10 @@ func (m *machine) unfinished() {
 	c := m.call
 	if c.failed != nil {
 		m.giveUp(c.failed.why)
+		return
+	}
+	if c.leads {
+		m.restore("")
 		return
 	}
 	if c.form.untilEnd != nil && c.form.untilEnd(c.body) {

@@ -15,7 +15,7 @@ type tag struct {
 // texts returns all tags of the format.
 func (m *machine) texts() []string {
 	out := slices.Concat(m.f.control, m.f.around, m.f.noise, []string{
-		m.think.Open, m.think.Close, m.f.frame.Open, m.f.frame.Close,
+		m.think.Open, m.think.Close, m.f.frame.Open, m.f.frame.Close, m.f.lead,
 	})
 	for _, form := range m.f.forms {
 		out = append(out, form.open, form.tag)
@@ -50,12 +50,21 @@ func (m *machine) tags(yield func(tag) bool) {
 		}
 		return true
 	}
-	if calls && !m.near.quoted() {
+	if calls && m.near.quote == 0 {
+		opens := func(text string, begin func(m *machine)) bool {
+			if m.near.quoted() {
+				begin = func(m *machine) { m.quote(text) }
+			}
+			return yield(tag{text: text, act: begin, opens: true})
+		}
 		for i := range m.f.forms {
 			f := &m.f.forms[i]
-			if !yield(tag{text: f.open, act: func(m *machine) { m.begin(f) }, opens: true}) {
+			if !opens(f.open, func(m *machine) { m.begin(f) }) {
 				return
 			}
+		}
+		if !opens(m.f.lead, (*machine).lead) {
+			return
 		}
 	}
 	if m.after {
@@ -67,9 +76,9 @@ func (m *machine) tags(yield func(tag) bool) {
 	}
 	switch {
 	case m.after && !each(m.f.noise, (*machine).drop):
-	case calls && !each(m.f.around, (*machine).drop):
 	case thinking:
 		m.thinkingTags(yield)
+	case calls && !each(m.f.around, (*machine).drop):
 	case each(m.f.control, (*machine).drop):
 		m.contentTags(yield)
 	}
@@ -103,6 +112,19 @@ func (m *machine) contentTags(yield func(tag) bool) {
 // own: the model was to think, and did not say where it began.
 func (m *machine) lone() bool {
 	return m.state == inContent && !m.thought && m.near.line && !m.near.fence
+}
+
+// lead begins a call with the tag that precedes its opening tag.
+func (m *machine) lead() {
+	m.begin(&m.f.forms[0])
+	m.call.open, m.call.leads = []byte(m.f.lead), true
+}
+
+// quote takes an opening tag behind a quotation mark for text, and those up to the other one.
+func (m *machine) quote(text string) {
+	mark := m.near.before[1]
+	m.literal([]byte(text))
+	m.near.quote = mark
 }
 
 func (m *machine) beginThinking() {
@@ -139,9 +161,13 @@ type place struct {
 	line   bool    // only white space on the line so far
 	ticks  int     // backticks at its beginning
 	fence  bool    // in a code fence
+	quote  byte    // the quotation mark before a quoted call; 0: there is none, or it ended
 }
 
 func (p *place) add(b byte) {
+	if b == p.quote || b == '\n' && p.before[1] == b { // a quotation is within a paragraph
+		p.quote = 0
+	}
 	p.before[0], p.before[1] = p.before[1], b
 	switch {
 	case b == '\n':
@@ -156,7 +182,7 @@ func (p *place) add(b byte) {
 }
 
 // reset begins a text after a tag.
-func (p *place) reset() { p.before, p.line, p.ticks = [2]byte{}, true, 0 }
+func (p *place) reset() { p.before, p.line, p.ticks, p.quote = [2]byte{}, true, 0, 0 }
 
 // quoted reports whether a quotation mark opens here.
 func (p *place) quoted() bool {
