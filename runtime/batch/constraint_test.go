@@ -127,7 +127,7 @@ func TestFormatEnds(t *testing.T) {
 func TestFormatAfter(t *testing.T) {
 	l := cached(t, "demo", runtime.Options{})
 	r := prompted(t, l, "Once upon a time", runtime.Request{MaxTokens: 60, IgnoreEOS: true})
-	_, free, _, err := runtimetest.Collect(t.Context(), l, r)
+	freeIDs, free, _, err := runtimetest.Collect(t.Context(), l, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +152,41 @@ func TestFormatAfter(t *testing.T) {
 		}
 		g.seq.Free()
 	}
+	// The start may be within a token: the format applies to the rest of it, too.
+	split := 0
+	for cut := 20; cut < 32; cut++ {
+		for _, drafts := range []int{0, 3} {
+			r.Format.After, r.Format.Source = free[10:cut], `<(yes|no)>[0-9]{3}`
+			r.Draft = runtime.Draft{}
+			if drafts > 0 {
+				r.Draft = runtime.Draft{Mode: runtime.DraftFixed, N: drafts}
+			}
+			ids, text, _, err := runtimetest.Collect(t.Context(), l, r)
+			if err != nil || !regexp.MustCompile(`^`+regexp.QuoteMeta(free[:cut])+`<(yes|no)>[0-9]{3}$`).MatchString(text) {
+				t.Errorf("after %q: %q, %v", r.Format.After, text, err)
+			}
+			if again, err := l.Processor().Tokenizer().Decode(ids, true); err != nil || again != text {
+				t.Errorf("after %q: tokens of %q for %q, %v", r.Format.After, again, text, err)
+			}
+			r.Format.Source = regexp.QuoteMeta(free[cut:40]) + `[0-9]{3}`
+			_, text, _, err = runtimetest.Collect(t.Context(), l, r)
+			if err != nil || !strings.HasPrefix(text, free[:40]) {
+				t.Errorf("after %q, as without a format: %q, %v", r.Format.After, text, err)
+			}
+		}
+		whole := false
+		for n := range freeIDs {
+			text, err := l.Processor().Tokenizer().Decode(freeIDs[:n], true)
+			whole = whole || err == nil && strings.TrimSpace(text) == strings.TrimSpace(free[:cut])
+		}
+		if !whole {
+			split++
+		}
+	}
+	if split == 0 {
+		t.Error("no start was within a token")
+	}
+	r.Draft, r.Format.Source = runtime.Draft{}, `<(yes|no)>[0-9]{3}`
 	r.Format.After = "this never comes"
 	if _, text, last, err := runtimetest.Collect(t.Context(), l, r); err != nil || text != free ||
 		last.Done != runtime.DoneLength {
@@ -170,7 +205,7 @@ func TestFormatAfter(t *testing.T) {
 	}
 	r.Format.Optional = true
 	if _, text, last, err := runtimetest.Collect(t.Context(), l, r); err != nil || last.Done != runtime.DoneLength ||
-		!regexp.MustCompile(`^`+regexp.QuoteMeta(free[:26])+`.{0,9}[0-9]{20,79}$`).MatchString(text) {
+		!regexp.MustCompile(`^`+regexp.QuoteMeta(free[:26])+`[0-9]{20,79}$`).MatchString(text) {
 		t.Errorf("an optional format of 80 digits: %q, %s, %v", text, last.Done, err)
 	}
 	r.Format.After = "this never comes"

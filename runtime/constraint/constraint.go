@@ -25,6 +25,7 @@ type Constraint struct {
 	inserted     []int32 // tokens of startText, emitted when tokensBefore is 0; nil: none, or already emitted
 	opening      string  // emit inserted only if the text begins with this; empty: always, or it has begun so
 	tokenText    func(id int32) []byte
+	encode       func(text []byte) []int32                    // tokens with exactly these bytes; nil if there are none
 	newMatcher   func(left int) (*grammar.Matcher, error) // nil: no format, only a bound on the tokens before startText
 	inactive     bool                                     // nothing is left to enforce
 
@@ -48,6 +49,7 @@ func (f *Formats) Constrain(ctx context.Context, r runtime.Request, budget int) 
 	}
 	c := &Constraint{
 		forcing: !r.WantsLogProbs(), startText: r.Format.After, tokensBefore: r.Format.Within, tokenText: f.tokenBytes,
+		encode: f.exactTokens,
 	}
 	if r.Format.Kind == "" {
 		c.opening = r.Format.Open
@@ -174,8 +176,8 @@ func (c *Constraint) Accept(id int32, left int) error {
 	return nil
 }
 
-// acceptBefore adds a token before the format. If the token extends beyond the text after which the format starts, the
-// excess bytes are not checked.
+// acceptBefore adds a token before the format. Of a token that extends beyond the text after which the format starts,
+// the rest is text of the format.
 func (c *Constraint) acceptBefore(id int32, left int) (err error) {
 	c.text = append(c.text, c.tokenText(id)...)
 	if c.opening != "" {
@@ -196,13 +198,19 @@ func (c *Constraint) acceptBefore(id int32, left int) (err error) {
 		c.text = c.text[max(0, len(c.text)-len(c.startText)+1):]
 		return nil
 	}
+	rest := c.text[at+len(c.startText):]
 	c.text, c.masks, c.inserted = nil, nil, nil
 	if c.newMatcher == nil {
 		c.inactive = true
 		return nil
 	}
-	c.matcher, err = c.newMatcher(left)
-	return err
+	if c.matcher, err = c.newMatcher(left); err != nil {
+		return err
+	}
+	if err := c.matcher.AcceptBytes(rest); err != nil {
+		return fmt.Errorf("%w: %w", runtime.ErrFormat, err)
+	}
+	return nil
 }
 
 // Forced returns the tokens that must come next, whatever the logits are, if left tokens remain.

@@ -1,0 +1,58 @@
+package constraint
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Instead returns the tokens to generate in place of a sampled one; nil: the token itself. A token that ends the text
+// after which the format starts may go on with text that the format does not allow: that end is cut off. So the model
+// decides when the format starts, and the format what follows.
+func (c *Constraint) Instead(id int32) []int32 {
+	if c == nil || c.matcher != nil || c.newMatcher == nil {
+		return nil
+	}
+	token := c.tokenText(id)
+	text := slices.Concat(c.text, token)
+	at := bytes.Index(text, []byte(c.startText))
+	if at < 0 {
+		return nil
+	}
+	rest := text[at+len(c.startText):]
+	if len(rest) == 0 {
+		return nil
+	}
+	if m, err := c.newMatcher(-1); err != nil || m.AcceptBytes(rest) == nil {
+		return nil
+	}
+	return c.encode(token[:len(token)-len(rest)])
+}
+
+// exactTokens returns tokens with exactly these bytes: as the tokenizer encodes them, or else the longest ones. It
+// returns nil if there are none.
+func (f *Formats) exactTokens(text []byte) []int32 {
+	if ids, err := f.tok.Encode(string(text), false); err == nil {
+		var all []byte
+		for _, id := range ids {
+			all = append(all, f.tokenBytes(id)...)
+		}
+		if bytes.Equal(all, text) {
+			return ids
+		}
+	}
+	var ids []int32
+	v := f.vocabulary()
+	for len(text) > 0 {
+		best, size := int32(-1), 0
+		for id := range int32(v.Size()) {
+			if b := v.Bytes(id); len(b) > size && bytes.HasPrefix(text, b) {
+				best, size = id, len(b)
+			}
+		}
+		if best < 0 {
+			return nil
+		}
+		ids, text = append(ids, best), text[size:]
+	}
+	return ids
+}
