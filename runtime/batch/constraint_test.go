@@ -197,6 +197,24 @@ func TestFormatAfter(t *testing.T) {
 		t.Errorf("a start that comes too late: %s, %v", last.Done, err)
 	}
 
+	// Before the text that it is behind, the start does not count.
+	r.Format.Source, r.Format.After = `<(yes|no)>`, "a"
+	first, second := strings.Index(free, "a")+1, 30+strings.Index(free[30:], "a")+1
+	for _, c := range []struct {
+		behind, open string
+		from         int // where the format starts
+	}{
+		{"", "", first}, {free[20:30], "", second}, {free[20:30], strings.TrimSpace(free[:6]), second},
+		{free[20:30], "never", first}, {"this never comes", "", len(free)},
+	} {
+		r.Format.Behind, r.Format.Open = c.behind, c.open
+		_, text, _, err := runtimetest.Collect(t.Context(), l, r)
+		if want := free[:c.from]; err != nil || text != want+"<yes>" && text != want+"<no>" && (text != want || want != free) {
+			t.Errorf("%+v: %q, %v", c, text, err)
+		}
+	}
+	r.Format.Behind, r.Format.Open = "", ""
+
 	// An optional format may exceed the budget; it is then cut off.
 	r.Format = regex(`[0-9]{80}`)
 	r.Format.After = free[20:26]

@@ -20,6 +20,7 @@ type Constraint struct {
 	forcing   bool             // tokens without an alternative are emitted without asking the model
 
 	startText    string  // text after which the format starts; empty: it starts at once
+	behind       string  // text before which startText does not count; empty: there is none, or it has come
 	text         []byte  // generated before the format; only its end, in which startText may begin
 	tokensBefore int     // tokens that may still be generated before inserted is emitted
 	inserted     []int32 // tokens of startText, emitted when tokensBefore is 0; nil: none, or already emitted
@@ -51,7 +52,7 @@ func (f *Formats) Constrain(ctx context.Context, r runtime.Request, budget int) 
 		forcing: !r.WantsLogProbs(), startText: r.Format.After, tokensBefore: r.Format.Within, tokenText: f.tokenBytes,
 		encode: f.exactTokens,
 	}
-	if r.Format.Kind == "" {
+	if c.behind = r.Format.Behind; r.Format.Kind == "" || c.behind != "" {
 		c.opening = r.Format.Open
 	}
 	if bounded {
@@ -124,7 +125,7 @@ func (c *Constraint) mask(m *grammar.Matcher, left int) []uint32 {
 // mask more than there are valid drafts. left is the number of tokens that remain.
 func (c *Constraint) Masks(drafts []int32, left int) [][]uint32 {
 	if c.matcher == nil { // accept drafts up to the start of the format: masks apply to the tokens after it
-		n, text := 0, slices.Clone(c.text)
+		n, text := 0, slices.Clone(c.text) // up to its first mention, if startText does not count yet
 		for n < len(drafts) {
 			if text = append(text, c.tokenText(drafts[n])...); bytes.Contains(text, []byte(c.startText)) {
 				break
@@ -187,12 +188,17 @@ func (c *Constraint) acceptBefore(id int32, left int) (err error) {
 			c.opening = ""
 		case bytes.HasPrefix([]byte(c.opening), generated):
 			return nil
+		case c.behind != "":
+			c.opening, c.behind = "", ""
 		default:
 			c.text, c.inserted, c.inactive = nil, nil, true
 			return nil
 		}
 	}
 	c.tokensBefore--
+	if !c.passBehind() {
+		return nil
+	}
 	at := bytes.Index(c.text, []byte(c.startText))
 	if at < 0 {
 		c.text = c.text[max(0, len(c.text)-len(c.startText)+1):]

@@ -14,6 +14,13 @@ func (c *Constraint) Instead(id int32) []int32 {
 	}
 	token := c.tokenText(id)
 	text := slices.Concat(c.text, token)
+	if c.behind != "" {
+		_, after, found := bytes.Cut(text, []byte(c.behind))
+		if !found {
+			return nil
+		}
+		text = after
+	}
 	at := bytes.Index(text, []byte(c.startText))
 	if at < 0 {
 		return nil
@@ -55,4 +62,18 @@ func (f *Formats) exactTokens(text []byte) []int32 {
 		ids, text = append(ids, best), text[size:]
 	}
 	return ids
+}
+
+// passBehind reports whether startText counts. It drops the text before.
+func (c *Constraint) passBehind() bool {
+	if c.behind == "" {
+		return true
+	}
+	_, after, found := bytes.Cut(c.text, []byte(c.behind))
+	if !found {
+		c.text = c.text[max(0, len(c.text)-len(c.behind)+1):]
+		return false
+	}
+	c.text, c.behind = after, ""
+	return true
 }
