@@ -207,7 +207,7 @@ func TestSessionThink(t *testing.T) {
 		"its chat template has no control for it": func(s *prompt.Style) {
 			s.Templates, s.Texts.Parser = chat.One("{{ messages }}"), ""
 		},
-		"has no chat template, which thinking":    func(s *prompt.Style) { s.Templates = nil },
+		"has no chat template, which thinking": func(s *prompt.Style) { s.Templates = nil },
 	} {
 		s := converse(t, func(s *scripted) {
 			open := s.open
