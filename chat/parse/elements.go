@@ -126,10 +126,10 @@ func (s *elementScan) structure(body []byte) step {
 			s.level = inKey
 		case e.callEnd:
 			if s.level, s.last = between, len(body); e.end == "" {
-				return step{ended, n, len(t), ""}
+				return endAt(n, len(t))
 			}
 		case e.end:
-			return step{ended, n, len(t), ""}
+			return endAt(n, len(t))
 		}
 		return step{}
 	}
@@ -140,7 +140,7 @@ func (s *elementScan) structure(body []byte) step {
 		s.level = inValue
 		return s.inText(body, body[len(body)-1])
 	case s.level == between && s.last > 0:
-		return step{ended, s.last, 0, ""}
+		return endBefore(s.last)
 	case len(s.calls) == 0 || len(s.calls) == 1 && s.last == 0 && len(s.calls[0].args) == 0:
 		return mention()
 	}
@@ -219,7 +219,7 @@ func (s *elementScan) inText(body []byte, b byte) step {
 		}
 	case hasSuffix(body, e.open):
 		if end := s.ends[1]; end.size > 0 && blank(body[end.n+end.size:len(body)-len(e.open)]) {
-			return step{ended, end.n, end.size, ""} // other calls follow: a parameter was not closed
+			return endAt(end.n, end.size) // other calls follow: a parameter was not closed
 		}
 		s.nested[nestedOpen]++
 	case e.end != "" && hasSuffix(body, e.end):

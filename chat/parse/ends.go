@@ -15,6 +15,7 @@ type ender interface {
 type step struct {
 	verdict
 	n, size int    // if ended: the length of the body, and of the closing tag behind it
+	untied  bool   // if ended: the closing tag is missing
 	why     string // if broken: why; "" if the text has not even begun like a call
 }
 
@@ -26,6 +27,8 @@ const (
 	broken // no call begins with the text
 )
 
+func endAt(n, size int) step    { return step{verdict: ended, n: n, size: size} }
+func endBefore(n int) step      { return step{verdict: ended, n: n, untied: true} }
 func mention() step             { return step{verdict: broken} }
 func malformed(why string) step { return step{verdict: broken, why: why} }
 
@@ -61,14 +64,14 @@ func (e *jsonTag) add(body []byte) step {
 		if e.match++; e.match < len(e.tag) {
 			return step{}
 		}
-		return step{ended, len(body) - len(e.tag), len(e.tag), ""}
+		return endAt(len(body)-len(e.tag), len(e.tag))
 	case e.match == 0 && e.scan.add(b):
 		if !top && e.scan.top() {
 			e.last = len(body)
 		}
 		return step{}
 	case top && e.last > 0:
-		return step{ended, e.last, 0, ""}
+		return endBefore(e.last)
 	case top:
 		return mention()
 	}
@@ -87,7 +90,7 @@ func (e *jsonEnd) add(body []byte) step {
 	case !e.scan.add(body[len(body)-1]) && top:
 		return mention()
 	case e.scan.want == wantTop && !top:
-		return step{ended, len(body), 0, ""}
+		return endAt(len(body), 0)
 	}
 	return step{}
 }
@@ -126,7 +129,7 @@ func (e *headed) add(body []byte) step {
 			return step{}
 		}
 		if e.last = len(body); len(e.tags) == 0 {
-			return step{ended, e.last, 0, ""}
+			return endAt(e.last, 0)
 		}
 	case b == '{' && !e.begun || b == '[' && e.list && e.word == 0 && e.seen == 0:
 		if e.seen < e.need {
@@ -137,7 +140,7 @@ func (e *headed) add(body []byte) step {
 		e.at = len(body)
 	case e.begun:
 		if !isSpace(b) && b != '`' { // what comes after the arguments of a code fence
-			return step{ended, e.last, 0, ""}
+			return endBefore(e.last)
 		}
 	case isSpace(b):
 		e.gap = e.word > 0
@@ -173,7 +176,7 @@ func (e *headed) mark(body []byte) step {
 	}
 	for _, t := range e.tags {
 		if t == text {
-			return step{ended, len(body) - len(t), len(t), ""}
+			return endAt(len(body)-len(t), len(t))
 		}
 		begun = begun || len(text) < len(t) && t[:len(text)] == text
 	}
@@ -181,7 +184,7 @@ func (e *headed) mark(body []byte) step {
 	case begun:
 		return step{}
 	case e.begun:
-		return step{ended, e.last, 0, ""}
+		return endBefore(e.last)
 	}
 	return mention()
 }
@@ -213,7 +216,7 @@ func (e *gemmaEnd) add(body []byte) step {
 			e.skip(body, gemmaClose)
 			return step{}
 		}
-		return step{ended, len(body) - len(gemmaClose), len(gemmaClose), ""}
+		return endAt(len(body)-len(gemmaClose), len(gemmaClose))
 	case b == '>' && hasSuffix(body, gemmaQuote):
 		if !e.scan.str {
 			e.quoted = !e.quoted
@@ -223,7 +226,7 @@ func (e *gemmaEnd) add(body []byte) step {
 		return gemmaHead(body)
 	default:
 		if e.scan.add(b) {
-			return step{ended, len(body), 0, ""}
+			return endAt(len(body), 0)
 		}
 	}
 	return step{}

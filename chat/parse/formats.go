@@ -122,7 +122,7 @@ var formats = map[string]*format{
 		think: Tags{"<|channel>", "<channel|>"}, anywhere: true, name: "thought\n",
 		forms: []form{{open: "<|tool_call>", tag: gemmaClose, end: func(offer) ender { return &gemmaEnd{} },
 			parse: parseGemma}},
-		noise: []string{"<|tool_response>"},
+		noise: []string{"<|tool_response>", "<turn|>"},
 		// Grammars write the arguments as JSON, which the parser also accepts. The last brace ends the call.
 		syntax: &callSyntax{open: "<|tool_call>", begin: "call:", next: "<tool_call|><|tool_call>call:", call: named("")},
 	},

@@ -200,7 +200,7 @@ func TestToolCallTag(t *testing.T) {
 		{`a < b <tool> <<tool_call>{"name":"f"}</tool_call>`, `C"a < b <tool> <" f{}`},
 		// Thinking is only recognized at the start of a response.
 		{`say <think>x</think>`, `C"say <think>x</think>"`},
-				{`<think>a</think> <think>b</think>c`, `T"a\n\nb" C"c"`},
+		{`<think>a</think> <think>b</think>c`, `T"a\n\nb" C"c"`},
 		// Functions in tags instead of JSON.
 		{"<tool_call><function=f><parameter=b>1</parameter><parameter=a>\n\n x \n\n</parameter></function></tool_call>",
 			`f{"b":"1","a":"\n x \n"}`},
@@ -303,6 +303,11 @@ func TestThinkTags(t *testing.T) {
 	o := Options{Think: Tags{"<seed:think>", "</seed:think>"}}
 	check(t, "hermes", o, "<seed:think>a</seed:think>b", `T"a" C"b"`)
 	check(t, "passthrough", o, "<seed:think>a</seed:think>b <tool_call>", `T"a" C"b <tool_call>"`)
+	// A template's tags are read besides those of the format.
+	o = Options{Tools: offered.Tools, Think: thinkTags}
+	check(t, "gemma4", o, "<|channel>thought\na<channel|>b<think>c</think>d", `T"a" C"b" T"\n\nc" C"\n\nd"`)
+	check(t, "mistral", o, "[THINK]a[/THINK]b", `T"a" C"b"`)
+	check(t, "cohere", o, "<think>a</think>b", `T"a" C"b"`)
 	check(t, "passthrough", Options{}, "<think>a</think>", `C"<think>a</think>"`)
 	check(t, "thinking", Options{}, "<think>a</think> <tool_call>", `T"a" C"<tool_call>"`)
 }

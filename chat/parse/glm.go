@@ -43,7 +43,7 @@ func (e *glmEnd) add(body []byte) step {
 	case hasSuffix(body, glmClose):
 		n := len(body) - len(glmClose)
 		if !e.inside {
-			return step{ended, n, len(glmClose), ""}
+			return endAt(n, len(glmClose))
 		}
 		if e.skip(body, glmClose); e.calls > 0 {
 			e.calls--
@@ -51,7 +51,7 @@ func (e *glmEnd) add(body []byte) step {
 		}
 	case hasSuffix(body, glmOpen) && e.inside:
 		if e.size > 0 && blank(body[e.n+e.size:len(body)-len(glmOpen)]) {
-			return step{ended, e.n, e.size, ""} // another call follows: the value was not closed
+			return endAt(e.n, e.size) // another call follows: the value was not closed
 		}
 		e.calls++
 	case hasSuffix(body, glmValue) && e.calls > 0:
@@ -90,7 +90,7 @@ func (e *glmEnd) head(body []byte, b byte) step {
 	case e.at > 0:
 		text := string(body[e.at-1:])
 		if glmClose == text {
-			return step{ended, e.at - 1, len(glmClose), ""}
+			return endAt(e.at-1, len(glmClose))
 		}
 		for _, t := range append(glmCycle[:], glmClose) {
 			if e.begun = t == text; e.begun {

@@ -20,10 +20,11 @@ const (
 
 // machine is a Parser. It processes single bytes, so the events cannot depend on how the text is split.
 type machine struct {
-	f     *format
-	offer offer
-	max   int
-	think Tags
+	f      *format
+	offer  offer
+	max    int
+	think  Tags   // of the thinking; outside of it, those that the template has
+	thinks []Tags // all tags that may open it
 
 	state state
 	// only white space so far, since the start of the text or of the thinking, or since the end of the thinking
@@ -59,8 +60,11 @@ type pending struct {
 
 func newMachine(f *format, opts Options) *machine {
 	m := &machine{f: f, offer: offer{tools: newTools(opts.Tools)}, max: opts.MaxCall, think: f.think, fresh: true}
-	if opts.Think.Close != "" {
-		m.think = opts.Think
+	if m.think.Close != "" {
+		m.thinks = []Tags{m.think}
+	}
+	if opts.Think.Close != "" && opts.Think != m.think {
+		m.think, m.thinks = opts.Think, append(m.thinks, opts.Think)
 	}
 	if m.max <= 0 {
 		m.max = defaultMaxCall
@@ -107,7 +111,7 @@ func (m *machine) endTags() {
 		case held != nil:
 			m.cand, m.held = nil, nil
 			held.act(m)
-		case m.lone() && string(m.cand) == m.think.Close:
+		case m.lone() && slices.ContainsFunc(m.thinks, func(t Tags) bool { return t.Close == string(m.cand) }):
 			m.cand = nil
 			m.drop()
 		default:
@@ -232,6 +236,7 @@ func (m *machine) callByte(b byte) {
 		st := c.end.add(c.body)
 		switch st.verdict {
 		case ended:
+			c.offer.known = c.offer.known || st.untied
 			m.finish(st.n, st.size, true)
 			return
 		case broken:
@@ -259,7 +264,6 @@ func (m *machine) finish(n, size int, complete bool) {
 	c := m.call
 	body, rest := string(c.body[:n]), c.body[n+size:]
 	calls, err := c.form.parse(m.offer.tools, body, complete)
-	c.offer.known = c.offer.known || complete && size == 0 && c.form.tag != "" // without the closing tag
 	for _, call := range calls {
 		if err == nil && !c.offer.accepts(call.Name) {
 			err = errNoCall

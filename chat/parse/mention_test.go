@@ -93,6 +93,17 @@ func TestCutMentions(t *testing.T) {
 	}
 }
 
+// A call of a tool that is not offered is one in the content: the client can tell the model so.
+func TestUnknownTools(t *testing.T) {
+	for _, s := range spellings {
+		if content, _, calls := said(first(feed(t, mustNew(t, s.name, offered), "So: "+s.example()))); calls != 1 || content != "So:" {
+			t.Errorf("%s %q: %d calls, %q", s.name, s.example(), calls, content)
+		}
+	}
+}
+
+func first[T, U any](v T, _ U) T { return v }
+
 // A call before the end of the thinking is one, the thinking goes on after it, and no tag of it shows.
 func TestCallsInThinking(t *testing.T) {
 	for _, s := range spellings {

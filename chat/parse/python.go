@@ -58,7 +58,7 @@ func (e *pythonTag) add(body []byte) step {
 		e.skip(body, e.tag)
 		return step{}
 	}
-	return step{ended, len(body) - len(e.tag), len(e.tag), ""}
+	return endAt(len(body)-len(e.tag), len(e.tag))
 }
 
 // bareEnd ends a call without a tag: an object or list of JSON, or a list of Python calls.
@@ -80,7 +80,7 @@ func (e *bareEnd) add(body []byte) step {
 	}
 	switch called := e.python.depth > 1; {
 	case e.python.add(b):
-		return step{ended, len(body), 0, ""}
+		return endAt(len(body), 0)
 	case !called && e.python.depth == 1 && !isNameByte(b) && e.kind != '(':
 		return mention()
 	case b == '(':
@@ -132,12 +132,12 @@ func (e *pythonEnd) add(body []byte) step {
 		return e.json.add(body)
 	case callKind:
 		if e.scan.add(b) {
-			return step{ended, len(body), 0, ""}
+			return endAt(len(body), 0)
 		}
 	case codeKind:
 		for _, t := range []string{"<|eom_id|>", "<|eot_id|>"} {
 			if hasSuffix(body, t) {
-				return step{ended, len(body) - len(t), len(t), ""}
+				return endAt(len(body)-len(t), len(t))
 			}
 		}
 	}

@@ -14,9 +14,10 @@ type tag struct {
 
 // texts returns all tags of the format.
 func (m *machine) texts() []string {
-	out := slices.Concat(m.f.control, m.f.around, m.f.noise, []string{
-		m.think.Open, m.think.Close, m.f.frame.Open, m.f.frame.Close, m.f.lead,
-	})
+	out := slices.Concat(m.f.control, m.f.around, m.f.noise, []string{m.f.frame.Open, m.f.frame.Close, m.f.lead})
+	for _, t := range m.thinks {
+		out = append(out, t.Open, t.Close)
+	}
 	for _, form := range m.f.forms {
 		out = append(out, form.open, form.tag)
 	}
@@ -94,11 +95,20 @@ func (m *machine) thinkingTags(yield func(tag) bool) {
 }
 
 func (m *machine) contentTags(yield func(tag) bool) {
-	frame := m.f.frame
+	frame, starts := m.f.frame, m.fresh || m.after
+	for _, t := range m.thinks {
+		begin := func(m *machine) {
+			m.think = t
+			m.beginThinking()
+		}
+		switch {
+		case (starts || m.f.anywhere) && !yield(tag{text: t.Open, act: begin}),
+			starts && !yield(tag{text: t.Close, act: (*machine).drop}),
+			m.lone() && !yield(tag{text: t.Close + "\n", act: (*machine).drop}):
+			return
+		}
+	}
 	switch {
-	case (m.fresh || m.after || m.f.anywhere) && !yield(tag{text: m.think.Open, act: (*machine).beginThinking}):
-	case (m.fresh || m.after) && !yield(tag{text: m.think.Close, act: (*machine).drop}):
-	case m.lone() && m.think.Close != "" && !yield(tag{text: m.think.Close + "\n", act: (*machine).drop}):
 	case m.frames > 0:
 		if yield(tag{text: frame.Open, act: func(m *machine) { m.nestFrame(frame.Open, 1) }}) {
 			yield(tag{text: frame.Close, act: func(m *machine) { m.nestFrame(frame.Close, -1) }})
