@@ -6,8 +6,8 @@ import "strings"
 type ender interface {
 	// add processes the last byte of body, which is the text since the opening tag and the white space after it.
 	add(body []byte) step
-	// passed returns the end of the body if it ends at a closing tag that add took for a part of it, and the length of that
-	// tag; 0, 0 if there is none.
+	// passed returns where the body ends if a closing tag that add took for a part of it is its end, and the length of
+	// that tag; 0, 0 if there is none.
 	passed(body []byte) (n, size int)
 }
 

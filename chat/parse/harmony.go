@@ -184,7 +184,7 @@ func (h *harmony) onTag(tag string) {
 			h.begin(Content, "")
 		}
 	case harmonyCall:
-		quoted := !h.bad && h.scan.quoted() && !h.tired()
+		quoted := !h.bad && h.scan.quoted()
 		if quoted && h.end == 0 {
 			h.end = len(h.body) + 1
 		}

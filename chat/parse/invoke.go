@@ -3,8 +3,8 @@ package parse
 import "strings"
 
 // invokeForm returns the form of calls as XML elements, one or more between the tags open and end: <invoke
-// name="f"><parameter name="k">v</parameter></invoke>. mark precedes the names of elements (DeepSeek V3.2). The body may
-// also be JSON.
+// name="f"><parameter name="k">v</parameter></invoke>. mark precedes the names of elements (DeepSeek V3.2). The body
+// may also be JSON.
 func invokeForm(open, end, mark string) form {
 	e := &elements{
 		open: open, end: end, strict: true,

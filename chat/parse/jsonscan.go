@@ -27,8 +27,8 @@ func (s *jsonScan) add(b byte) bool {
 	return false
 }
 
-// jsonPrefix tells, byte by byte, whether a text can still become objects and lists of JSON. Strings may contain control
-// characters, as [compact] accepts them; numbers and words are not checked.
+// jsonPrefix tells, byte by byte, whether a text can still become objects and lists of JSON. Strings may contain
+// control characters, as [compact] accepts them; numbers and words are not checked.
 type jsonPrefix struct {
 	open []byte // the brackets that are open
 	want byte   // what may come next, one of the constants below

@@ -21,7 +21,7 @@ var innerTags = regexp.MustCompile(`</?[^<>\n]*>|\[[A-Z_/]+\]`)
 
 func newRecipe(s spelling) *recipe {
 	f := formats[s.name]
-	all := slices.Concat(f.control, f.around, f.noise, []string{f.think.Open, f.think.Close, f.lead, f.frame.Open, f.frame.Close},
+	all := slices.Concat(f.control, f.around, f.noise, f.others(),
 		innerTags.FindAllString(s.open+s.close+s.call(`"x"`), -1))
 	for _, form := range f.forms {
 		all = append(all, form.open, form.tag)

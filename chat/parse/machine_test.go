@@ -71,10 +71,15 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// others returns the tags of a format that are not in its lists.
+func (f *format) others() []string {
+	return []string{f.think.Open, f.think.Close, strings.TrimSpace(f.name), f.lead, f.frame.Open, f.frame.Close}
+}
+
 // lost returns the part of text that is missing in out, or "" if only white space and tags are missing. It compares
 // bytes, because a tag may follow an incomplete character.
 func lost(f *format, text, out string) string {
-	drop := slices.Concat(f.control, f.around, f.noise, []string{f.think.Open, f.think.Close, strings.TrimSpace(f.name), f.lead, f.frame.Open, f.frame.Close})
+	drop := slices.Concat(f.control, f.around, f.noise, f.others())
 	for _, form := range f.forms {
 		drop = append(drop, form.open, form.tag)
 	}

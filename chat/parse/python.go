@@ -92,8 +92,8 @@ func (e *bareEnd) add(body []byte) step {
 // interpreters are the names of tools that run Python code.
 var interpreters = []string{"code_interpreter", "python", "ipython"}
 
-// pythonEnd ends the text after the python tag: a JSON object, NAME.call(...), or Python code up to the end of the text if
-// a tool runs it.
+// pythonEnd ends the text after the python tag: a JSON object, NAME.call(...), or Python code up to the end of the text
+// if a tool runs it.
 type pythonEnd struct {
 	skipped // never
 	o       offer

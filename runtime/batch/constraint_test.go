@@ -209,7 +209,8 @@ func TestFormatAfter(t *testing.T) {
 	} {
 		r.Format.Behind, r.Format.Open = c.behind, c.open
 		_, text, _, err := runtimetest.Collect(t.Context(), l, r)
-		if want := free[:c.from]; err != nil || text != want+"<yes>" && text != want+"<no>" && (text != want || want != free) {
+		want := free[:c.from]
+		if err != nil || text != want+"<yes>" && text != want+"<no>" && (text != want || want != free) {
 			t.Errorf("%+v: %q, %v", c, text, err)
 		}
 	}

@@ -26,7 +26,7 @@ type Constraint struct {
 	inserted     []int32 // tokens of startText, emitted when tokensBefore is 0; nil: none, or already emitted
 	opening      string  // emit inserted only if the text begins with this; empty: always, or it has begun so
 	tokenText    func(id int32) []byte
-	encode       func(text []byte) []int32                    // tokens with exactly these bytes; nil if there are none
+	encode       func(text []byte) []int32                // tokens with exactly these bytes; nil if there are none
 	newMatcher   func(left int) (*grammar.Matcher, error) // nil: no format, only a bound on the tokens before startText
 	inactive     bool                                     // nothing is left to enforce
 
