@@ -90,7 +90,15 @@ func (c *completion) from(s *state, t *items.Text) bool {
 func (a *automaton) textAfter(s *state, t *items.Text, token int32) (*state, *items.Text) {
 	next, text := a.dead, t
 	if b := a.v.Bytes(token); len(b) > 0 {
-		next, text = a.bytesAfter(s, t, b)
+		next = s
+		for _, c := range b {
+			if next, text = a.stepText(next, text, c); next == a.dead {
+				break
+			}
+		}
+	}
+	if next != a.dead && !a.completable(next, text) {
+		next = a.dead
 	}
 	if a.namesTokens(s) {
 		named := a.afterNamed(s, token)
@@ -98,20 +106,6 @@ func (a *automaton) textAfter(s *state, t *items.Text, token int32) (*state, *it
 			return named, nil
 		}
 		next = a.merge(next, named)
-	}
-	return next, text
-}
-
-// bytesAfter is textAfter for bytes that are no token.
-func (a *automaton) bytesAfter(s *state, t *items.Text, b []byte) (next *state, text *items.Text) {
-	next, text = s, t
-	for _, c := range b {
-		if next, text = a.stepText(next, text, c); next == a.dead {
-			return next, text
-		}
-	}
-	if !a.completable(next, text) {
-		next = a.dead
 	}
 	return next, text
 }

@@ -130,26 +130,6 @@ func (m *Matcher) Accept(token int32) error {
 	return nil
 }
 
-// AcceptBytes appends text that is the end of a token, of which the grammar does not describe the beginning. On an error,
-// ErrToken, the text is unchanged.
-func (m *Matcher) AcceptBytes(text []byte) error {
-	a := m.a
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	m.s = a.current(m.s)
-	next, t := a.dead, m.t
-	if a.p.unique == nil {
-		next = a.after(m.s, text)
-	} else {
-		next, t = a.bytesAfter(m.s, m.t, text)
-	}
-	if next.tokens >= infinite {
-		return expr.Errorf(ErrToken, "%q", text)
-	}
-	m.s, m.t, m.plan = next, t, nil
-	return nil
-}
-
 // Clone returns an independent matcher at the same point of the text.
 func (m *Matcher) Clone() *Matcher {
 	c := *m

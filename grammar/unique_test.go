@@ -254,39 +254,6 @@ func TestUniqueClones(t *testing.T) {
 	}
 }
 
-// Bytes that are no token are a text as tokens are.
-func TestAcceptBytes(t *testing.T) {
-	v := smallVocabulary()
-	for _, schema := range []string{unique(`"items": {"type": "string"}`), `{"type": "array", "items": {"type": "string"}}`} {
-		begin := func() *Matcher {
-			m, err := compileSchema(t, schema).Matcher(v, -1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return m
-		}
-		for at := range len(`["a", "b"]`) + 1 {
-			m := begin()
-			for _, part := range []string{`["a", "b"]`[:at], "", `["a", "b"]`[at:]} {
-				if err := m.AcceptBytes([]byte(part)); err != nil {
-					t.Errorf("%s: %q: %v", schema, part, err)
-				}
-			}
-			if !m.Done() {
-				t.Errorf("%s: not done in two parts at %d", schema, at)
-			}
-		}
-		m := begin()
-		if err := m.AcceptBytes([]byte(`["a" "b"`)); !errors.Is(err, ErrToken) || m.AcceptBytes([]byte(`["a"`)) != nil {
-			t.Errorf("%s: %v, or the text has changed", schema, err)
-		}
-		again := m.AcceptBytes([]byte(`, "a"]`))
-		if (again == nil) == strings.Contains(schema, "uniqueItems") {
-			t.Errorf("%s: a repeated item: %v", schema, again)
-		}
-	}
-}
-
 // An array ends at the limit.
 func TestUniqueItemsLimit(t *testing.T) {
 	v := smallVocabulary()

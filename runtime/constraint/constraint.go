@@ -213,10 +213,7 @@ func (c *Constraint) acceptBefore(id int32, left int) (err error) {
 	if c.matcher, err = c.newMatcher(left); err != nil {
 		return err
 	}
-	if err := c.matcher.AcceptBytes(rest); err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrFormat, err)
-	}
-	return nil
+	return c.acceptRest(c.matcher, rest)
 }
 
 // Forced returns the tokens that must come next, whatever the logits are, if left tokens remain.

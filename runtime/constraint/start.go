@@ -2,7 +2,11 @@ package constraint
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+
+	"github.com/ingotml/ingot/grammar"
+	"github.com/ingotml/ingot/runtime"
 )
 
 // Instead returns the tokens to generate in place of a sampled one; nil: the token itself. A token that ends the text
@@ -29,10 +33,24 @@ func (c *Constraint) Instead(id int32) []int32 {
 	if len(rest) == 0 {
 		return nil
 	}
-	if m, err := c.newMatcher(-1); err != nil || m.AcceptBytes(rest) == nil {
+	if m, err := c.newMatcher(-1); err != nil || c.acceptRest(m, rest) == nil {
 		return nil
 	}
 	return c.encode(token[:len(token)-len(rest)])
+}
+
+// acceptRest adds the end of a token, as other tokens.
+func (c *Constraint) acceptRest(m *grammar.Matcher, rest []byte) error {
+	ids := c.encode(rest)
+	if len(ids) == 0 && len(rest) > 0 {
+		return fmt.Errorf("%w: no tokens for %q", runtime.ErrFormat, rest)
+	}
+	for _, id := range ids {
+		if err := m.Accept(id); err != nil {
+			return fmt.Errorf("%w: %w", runtime.ErrFormat, err)
+		}
+	}
+	return nil
 }
 
 // exactTokens returns tokens with exactly these bytes: as the tokenizer encodes them, or else the longest ones. It

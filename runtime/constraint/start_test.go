@@ -10,8 +10,8 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// A token is cut exactly after the text that starts a format if the format does not allow the rest, with tokenizers that
-// can encode the first part by itself and with those that put a space before it.
+// A token is cut exactly after the text that starts a format if the format does not allow the rest, with tokenizers
+// that can encode the first part by itself and with those that put a space before it.
 func TestInstead(t *testing.T) {
 	for _, dir := range []string{"../../testdata/tokenizers/llama2", "../../testdata/models/demo"} {
 		data, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
