@@ -1,6 +1,11 @@
 package parse
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
+)
 
 // ender finds the end of a call's body, byte by byte.
 type ender interface {
@@ -50,7 +55,7 @@ const notJSON = "not valid JSON"
 type jsonTag struct {
 	skipped // never
 	tag     string
-	scan    jsonPrefix
+	scan    notation.Prefix
 	match   int // bytes of the tag
 	last    int // end of the last value
 }
@@ -58,15 +63,15 @@ type jsonTag struct {
 func jsonTagEnd(tag string) func(offer) ender { return func(offer) ender { return &jsonTag{tag: tag} } }
 
 func (e *jsonTag) add(body []byte) step {
-	b, top := body[len(body)-1], e.scan.top()
+	b, top := body[len(body)-1], e.scan.Top()
 	switch {
 	case top && b == e.tag[e.match]:
 		if e.match++; e.match < len(e.tag) {
 			return step{}
 		}
 		return endAt(len(body)-len(e.tag), len(e.tag))
-	case e.match == 0 && e.scan.add(b):
-		if !top && e.scan.top() {
+	case e.match == 0 && e.scan.Add(b):
+		if !top && e.scan.Top() {
 			e.last = len(body)
 		}
 		return step{}
@@ -81,15 +86,15 @@ func (e *jsonTag) add(body []byte) step {
 // jsonEnd ends a body that is one object or list of JSON.
 type jsonEnd struct {
 	skipped // never
-	scan    jsonPrefix
+	scan    notation.Prefix
 }
 
 func (e *jsonEnd) add(body []byte) step {
-	top := e.scan.top()
+	top := e.scan.Top()
 	switch {
-	case !e.scan.add(body[len(body)-1]) && top:
+	case !e.scan.Add(body[len(body)-1]) && top:
 		return mention()
-	case e.scan.want == wantTop && !top:
+	case e.scan.Top() && !top:
 		return endAt(len(body), 0)
 	}
 	return step{}
@@ -111,7 +116,7 @@ type headed struct {
 	at    int  // where a mark or tag may have begun, plus 1; 0: nowhere
 	word  int  // end of the last word since the last mark
 	gap   bool // white space follows it
-	scan  jsonPrefix
+	scan  notation.Prefix
 	begun bool // the object
 	last  int  // its end
 }
@@ -121,11 +126,11 @@ func (e *headed) add(body []byte) step {
 	switch {
 	case e.at > 0:
 		return e.mark(body)
-	case e.begun && !e.scan.top():
-		if !e.scan.add(b) {
+	case e.begun && !e.scan.Top():
+		if !e.scan.Add(b) {
 			return malformed(notJSON)
 		}
-		if !e.scan.top() {
+		if !e.scan.Top() {
 			return step{}
 		}
 		if e.last = len(body); len(e.tags) == 0 {
@@ -135,7 +140,7 @@ func (e *headed) add(body []byte) step {
 		if e.seen < e.need {
 			return malformed("no separator before the arguments")
 		}
-		e.begun = e.scan.add(b)
+		e.begun = e.scan.Add(b)
 	case b == e.first():
 		e.at = len(body)
 	case e.begun:
@@ -195,52 +200,6 @@ func isNameByte(b byte) bool {
 		b == ':' || b == '/' || b >= 0x80
 }
 
-// gemmaEnd ends call:NAME{...} after its last brace, or at the closing tag if braces are missing.
-type gemmaEnd struct {
-	skipped
-	scan   jsonScan
-	quoted bool
-}
-
-const (
-	gemmaCall  = "call:"
-	gemmaClose = "<tool_call|>"
-	gemmaQuote = `<|"|>`
-)
-
-func (e *gemmaEnd) add(body []byte) step {
-	b := body[len(body)-1]
-	switch {
-	case b == '>' && hasSuffix(body, gemmaClose):
-		if e.quoted || e.scan.str {
-			e.skip(body, gemmaClose)
-			return step{}
-		}
-		return endAt(len(body)-len(gemmaClose), len(gemmaClose))
-	case b == '>' && hasSuffix(body, gemmaQuote):
-		if !e.scan.str {
-			e.quoted = !e.quoted
-		}
-	case e.quoted || b == '"' && hasSuffix(body, `<|"`):
-	case !e.scan.begun && b != '{':
-		return gemmaHead(body)
-	default:
-		if e.scan.add(b) {
-			return endAt(len(body), 0)
-		}
-	}
-	return step{}
-}
-
-// gemmaHead checks the text before the first brace.
-func gemmaHead(body []byte) step {
-	n := min(len(body), len(gemmaCall))
-	if string(body[:n]) != gemmaCall[:n] || len(body) > maxName || body[len(body)-1] == '\n' {
-		return mention()
-	}
-	return step{}
-}
-
 // firstByte returns the first byte that is not white space; 0 if there is none.
 func firstByte(body []byte) byte {
 	for _, b := range body {
@@ -258,3 +217,12 @@ func isName(s string) bool {
 			r > 127)
 	}) < 0
 }
+
+// hasSuffix reports whether body ends with tag, which is not empty.
+func hasSuffix(body []byte, tag string) bool {
+	n := len(body) - len(tag)
+	return n >= 0 && body[len(body)-1] == tag[len(tag)-1] && string(body[n:]) == tag
+}
+
+// blank reports whether text is white space.
+func blank(text []byte) bool { return len(bytes.Trim(text, spaces)) == 0 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
 // gpt-oss writes messages, each a header and a body:
@@ -64,7 +66,7 @@ type harmony struct {
 	word  int    // where the last word begins in head, plus 1; 0: white space
 	tool  string // of a call
 	body  []byte // of a call
-	scan  jsonPrefix
+	scan  notation.Prefix
 	bad   bool   // the body is not JSON
 	end   int    // the first tag inside a string of the body, plus 1; 0: none
 	cand  []byte // held back: the beginning of a tag, or a tag behind a quotation mark
@@ -184,7 +186,7 @@ func (h *harmony) onTag(tag string) {
 			h.begin(Content, "")
 		}
 	case harmonyCall:
-		quoted := !h.bad && h.scan.quoted()
+		quoted := !h.bad && h.scan.InString()
 		if quoted && h.end == 0 {
 			h.end = len(h.body) + 1
 		}
@@ -285,7 +287,7 @@ func (h *harmony) literal(text string) {
 	}
 	for i := range len(text) {
 		h.body = append(h.body, text[i])
-		if h.bad = h.bad || !h.scan.add(text[i]); h.bad && h.end > 0 {
+		if h.bad = h.bad || !h.scan.Add(text[i]); h.bad && h.end > 0 {
 			h.endCall(true)
 			h.repeat([]byte(text[i+1:]))
 			return
@@ -307,7 +309,7 @@ func (h *harmony) beginBody() {
 	switch {
 	case recipient != "" && len(h.offer.tools) > 0:
 		h.state, h.tool, h.body, h.scan, h.bad, h.end = harmonyCall, strings.TrimPrefix(recipient, harmonyFunctions), nil,
-			jsonPrefix{}, false, 0
+			notation.Prefix{}, false, 0
 		return
 	case recipient != "": // no call is expected: all of it is text
 		h.head = append(h.head, harmonyMessage...)

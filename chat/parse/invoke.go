@@ -1,6 +1,10 @@
 package parse
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
+)
 
 // invokeForm returns the form of calls as XML elements, one or more between the tags open and end: <invoke
 // name="f"><parameter name="k">v</parameter></invoke>. mark precedes the names of elements (DeepSeek V3.2). The body
@@ -15,9 +19,9 @@ func invokeForm(open, end, mark string) form {
 			a := arg{key: attribute(head, "name"), value: value}
 			switch attribute(head, "string") {
 			case "true":
-				a.json = quote(value)
+				a.json = notation.Quote(value)
 			case "false":
-				if v, err := compact(value); err == nil {
+				if v, err := notation.Compact(value); err == nil {
 					a.json = v
 				}
 			default:

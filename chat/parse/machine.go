@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
 // maxSpace bounds the white space that is held back, in bytes.
@@ -374,7 +376,7 @@ func (m *machine) unfinished() {
 	}
 }
 
-const spaces = " \t\n\r\v\f"
+const spaces = notation.Spaces
 
 func isSpace(b byte) bool { return strings.IndexByte(spaces, b) >= 0 }
 

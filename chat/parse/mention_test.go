@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
-// mentions are texts that contain the tags of a format and no call: tags within prose, repeated, quoted, cut, with a body
-// that is none, and an example of a tool that is not offered.
+// mentions are texts that contain the tags of a format and no call: tags within prose, repeated, quoted, cut, with a
+// body that is none, and an example of a tool that is not offered.
 func (s spelling) mentions() []string {
 	f := formats[s.name]
 	out := []string{"plain", "`" + strings.TrimSpace(s.call(`"x"`)) + "`",
@@ -163,7 +165,7 @@ func TestQuotedTags(t *testing.T) {
 		example := s.example()
 		values := []string{example, "So:\n" + example + "\nAnd:\n" + example + "\nend", "the " + f.think.Close + " tag"}
 		for _, tag := range append(innerTags.FindAllString(s.call(`"x"`), -1), f.forms[0].open, f.forms[0].tag) {
-			if s.name == "gemma4" && tag == gemmaQuote || tag == "" {
+			if s.name == "gemma4" && tag == notation.GemmaQuote || tag == "" {
 				continue // which ends every string
 			}
 			values = append(values, "the "+tag+" tag", tag+tag+" x")
@@ -172,10 +174,10 @@ func TestQuotedTags(t *testing.T) {
 			}
 		}
 		for _, v := range values {
-			if s.name == "gemma4" && strings.Contains(v, gemmaQuote) {
+			if s.name == "gemma4" && strings.Contains(v, notation.GemmaQuote) {
 				continue
 			}
-			text := string(quote(v))
+			text := string(notation.Quote(v))
 			got, err := feed(t, mustNew(t, s.name, offered), s.call(text)+" x")
 			if describe(got) != s.want(text)+` C"x"` || err != nil {
 				t.Errorf("%s %q:\n got %s, %v", s.name, s.call(text), describe(got), err)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
 // pythonScan tracks strings and brackets of Python.
@@ -167,7 +169,7 @@ func parsePython(t tools, body string, complete bool) ([]ToolCall, error) {
 		}
 	}
 	if name, ok := (offer{tools: t}).interpreter(); ok && code != "" {
-		return []ToolCall{{Name: name, Arguments: json.RawMessage(`{"code":` + string(quote(code)) + `}`)}}, nil
+		return []ToolCall{{Name: name, Arguments: json.RawMessage(`{"code":` + string(notation.Quote(code)) + `}`)}}, nil
 	}
 	return nil, fmt.Errorf("%w: the text after the python tag is neither JSON nor NAME.call(...), and no tool runs Python",
 		ErrCall)
@@ -253,14 +255,14 @@ func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 		if key = strings.Trim(key, spaces); !ok || !isName(key) {
 			return nil, "", fmt.Errorf("%w: expected an argument, got %q", ErrCall, excerpt(s))
 		}
-		value, rest, err := pythonValue(strings.TrimLeft(rest, spaces), 0)
+		value, rest, err := notation.Python(strings.TrimLeft(rest, spaces))
 		if err != nil {
-			return nil, "", err
+			return nil, "", fmt.Errorf("%w: %w", ErrCall, err)
 		}
 		if !first {
 			b.WriteByte(',')
 		}
-		b.Write(quote(key))
+		b.Write(notation.Quote(key))
 		b.WriteByte(':')
 		b.Write(value)
 		s = strings.TrimPrefix(strings.TrimLeft(rest, spaces), ",")

@@ -1,15 +1,19 @@
-package parse
+package notation
 
-import "bytes"
-
-// jsonScan tracks strings and nesting of JSON, or of something similar, byte by byte.
-type jsonScan struct {
+// Scan tracks strings and nesting of JSON, or of something similar, byte by byte.
+type Scan struct {
 	str, esc, begun bool
 	depth           int
 }
 
-// add reports whether b ends an object or list.
-func (s *jsonScan) add(b byte) bool {
+// InString reports whether the text is inside a string.
+func (s *Scan) InString() bool { return s.str }
+
+// Begun reports whether an object or list has begun.
+func (s *Scan) Begun() bool { return s.begun }
+
+// Add reports whether b ends an object or list.
+func (s *Scan) Add(b byte) bool {
 	switch {
 	case s.esc:
 		s.esc = false
@@ -27,9 +31,9 @@ func (s *jsonScan) add(b byte) bool {
 	return false
 }
 
-// jsonPrefix tells, byte by byte, whether a text can still become objects and lists of JSON. Strings may contain
-// control characters, as [compact] accepts them; numbers and words are not checked.
-type jsonPrefix struct {
+// Prefix tells, byte by byte, whether a text can still become objects and lists of JSON. Strings may contain
+// control characters, as [Compact] accepts them; numbers and words are not checked.
+type Prefix struct {
 	open []byte // the brackets that are open
 	want byte   // what may come next, one of the constants below
 	esc  bool
@@ -49,8 +53,8 @@ const (
 	inKeyQuote             // the rest of a key
 )
 
-// add returns false if no JSON text continues with b. The state is then undefined.
-func (p *jsonPrefix) add(b byte) bool {
+// Add returns false if no JSON text continues with b. The state is then undefined.
+func (p *Prefix) Add(b byte) bool {
 	switch p.want {
 	case inString, inKeyQuote:
 		switch {
@@ -99,7 +103,7 @@ func (p *jsonPrefix) add(b byte) bool {
 	return true
 }
 
-func (p *jsonPrefix) value(b byte) bool {
+func (p *Prefix) value(b byte) bool {
 	switch {
 	case b == '{':
 		p.open, p.want = append(p.open, b), wantKey0
@@ -115,7 +119,7 @@ func (p *jsonPrefix) value(b byte) bool {
 	return true
 }
 
-func (p *jsonPrefix) close(b byte) bool {
+func (p *Prefix) close(b byte) bool {
 	n := len(p.open) - 1
 	if n < 0 || b != p.open[n]+2 { // in ASCII, a closing bracket is two after the opening one
 		return false
@@ -127,21 +131,12 @@ func (p *jsonPrefix) close(b byte) bool {
 	return true
 }
 
-// top reports whether no value is open.
-func (p *jsonPrefix) top() bool { return p.want == wantTop }
+// Top reports whether no value is open.
+func (p *Prefix) Top() bool { return p.want == wantTop }
 
-// quoted reports whether the text is inside a string.
-func (p *jsonPrefix) quoted() bool { return p.want == inString || p.want == inKeyQuote }
+// InString reports whether the text is inside a string.
+func (p *Prefix) InString() bool { return p.want == inString || p.want == inKeyQuote }
 
 func isWordByte(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '-' || b == '+' || b == '.'
 }
-
-// hasSuffix reports whether body ends with tag, which is not empty.
-func hasSuffix(body []byte, tag string) bool {
-	n := len(body) - len(tag)
-	return n >= 0 && body[len(body)-1] == tag[len(tag)-1] && string(body[n:]) == tag
-}
-
-// blank reports whether text is white space.
-func blank(text []byte) bool { return len(bytes.Trim(text, spaces)) == 0 }
