@@ -12,7 +12,7 @@ import (
 func TestResponse(t *testing.T) {
 	events := func(name, text string) (out []parse.Event) {
 		t.Helper()
-		p, err := parse.New(name, parse.Options{})
+		p, err := parse.New(name, parse.Options{Tools: []parse.Tool{{Name: "f"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

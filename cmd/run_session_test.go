@@ -204,13 +204,16 @@ func TestSessionSettings(t *testing.T) {
 // A model that cannot be told to think refuses it at once, not at each message.
 func TestSessionThink(t *testing.T) {
 	for want, change := range map[string]func(*prompt.Style){
-		"its chat template has no control for it": func(s *prompt.Style) { s.Templates = chat.One("{{ messages }}") },
-		"has no chat template, which thinking":    func(s *prompt.Style) { s.Templates = nil },
+		"its chat template has no control for it": func(s *prompt.Style) {
+			s.Templates, s.Texts.Parser = chat.One("{{ messages }}"), ""
+		},
+		"has no chat template, which thinking": func(s *prompt.Style) { s.Templates = nil },
 	} {
 		s := converse(t, func(s *scripted) {
 			open := s.open
 			s.open = func(ctx context.Context, e *store.Entry, style *prompt.Style) (backend, error) {
 				change(style)
+				e.Image.Config.Capabilities = []string{manifest.CapCompletion}
 				return open(ctx, e, style)
 			}
 		}, "/set think", "hello", "/set nothink")

@@ -50,6 +50,11 @@ func TestDescribe(t *testing.T) {
 			"thinking in a template", tinyConfig, map[string]string{"chat_template.jinja": "{{ '[THINK]' }}[/THINK]"}, nil,
 			[]string{"completion", "thinking"}, `{"parser":"thinking"}`,
 		},
+		{
+			"a switch for thinking without tags", tinyConfig,
+			map[string]string{"chat_template.jinja": "{% if enable_thinking %}Enable deep thinking.{% endif %}"}, nil,
+			[]string{"completion", "thinking"}, `{"parser":"thinking"}`,
+		},
 		{"a line over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"},
 			[]modelfile.Command{line(modelfile.Parser, "passthrough")},
 			[]string{"completion"}, `{"parser":"passthrough"}`},

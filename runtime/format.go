@@ -17,9 +17,13 @@ type Format struct {
 	// After is the text after which the format starts, such as the tag that ends thinking; empty: it starts at once.
 	After string `json:"after,omitempty"`
 	// Within bounds the number of tokens before After; then After is inserted. 0: no bound. It applies without a Kind
-	// too. Open may be set only without a Kind: Within then applies only if the generated text begins with Open.
+	// too. Open may be set only without a Kind, or with Behind: Within then applies only if the generated text begins with
+	// Open.
 	Within int    `json:"within,omitempty"`
 	Open   string `json:"open,omitempty"`
+	// Behind is the text before which After does not count, such as the tag that ends thinking, which may mention After;
+	// empty: After counts everywhere. With Open, it is needed only if the generated text begins with Open.
+	Behind string `json:"behind,omitempty"`
 	// Optional says that After may never be generated. If too few tokens are left for the format when it is, the
 	// generated text follows the format as far as it goes.
 	Optional bool `json:"optional,omitempty"`

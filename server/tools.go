@@ -24,7 +24,8 @@ type ToolUse struct {
 //
 // If a call is required, the whole response is constrained to calls whose arguments match their schemas, strict or not.
 // What cannot be enforced is refused only if a tool is strict. If calls are optional and a tool is strict, the
-// constraint starts after the tag that opens a call. Calls of models without such a tag are not constrained.
+// constraint starts after the tag that opens a call, behind thinking. Calls of models without such a tag are not
+// constrained.
 func (u ToolUse) Format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Format, error) {
 	if u.Required {
 		strict := slices.ContainsFunc(u.Offers, func(o parse.Offer) bool { return o.Strict })
@@ -65,8 +66,11 @@ func (u ToolUse) format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Fo
 	case g.Open == "":
 		return runtime.Format{}, nil
 	default:
-		return runtime.Format{Kind: runtime.FormatEBNF, Source: g.Rules + "root ::= rest", After: g.Open,
-			Optional: true}, nil
+		optional := runtime.Format{Kind: runtime.FormatEBNF, Source: g.Rules + "root ::= rest", After: g.Open, Optional: true}
+		if optional.Behind = p.Thinking; p.Thinking == "" { // thinking may mention the tag
+			optional.Behind, optional.Open = p.Tags.Close, p.Tags.Open
+		}
+		return optional, nil
 	}
 	if p.Thinking != "" { // models write line breaks between thinking and the rest
 		root = `"\n"{0,2} (` + root + ")"

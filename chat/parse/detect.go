@@ -1,6 +1,9 @@
 package parse
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // marks identify a format by strings in its chat templates. The first match wins, so more specific marks come first.
 var marks = []struct {
@@ -49,10 +52,27 @@ var thinking = []Tags{
 	{"\u25c1think\u25b7", "\u25c1/think\u25b7"},
 }
 
+// thinkingSwitch matches the variables by which chat templates turn thinking on and off.
+var thinkingSwitch = regexp.MustCompile(`\benable_thinking\b|\{%[^%{}]*[\s(]thinking\b|\.(?:Think|IsThinkSet)\b`)
+
 // Detect returns the format of a model's tool calls and its thinking tags, as found in the text of its chat template.
-// The tags are empty if the template shows none. A model with thinking but without tool calls has the format
-// "thinking"; without either, name is "".
+// A template that shows no tags but can turn thinking on has those of its format, or the usual ones; otherwise the tags
+// are empty. A model with thinking but without tool calls has the format "thinking"; without either, name is "".
 func Detect(template string) (name string, think Tags) {
+	name, think = shown(template)
+	if think == (Tags{}) && thinkingSwitch.MatchString(template) {
+		if think = Thinks(name); think == (Tags{}) {
+			think = thinkTags
+		}
+		if name == "" {
+			name = "thinking"
+		}
+	}
+	return name, think
+}
+
+// shown returns the format and the thinking tags that a template contains.
+func shown(template string) (name string, think Tags) {
 	for _, t := range thinking {
 		if strings.Contains(template, t.Close) {
 			think = t

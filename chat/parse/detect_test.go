@@ -46,6 +46,12 @@ func TestDetect(t *testing.T) {
 		{`<|end|><|tool_call:name|><|tool_call:args|>`, "solar-open", ""},
 		{`<tool_call>{"name": f, "arguments": a}</tool_call><response></response></think>`, "ernie4.5", "</think>"},
 		{`<dots_function_call><invoke name=`, "dots", ""},
+		{`{% if enable_thinking %}Think.{% endif %}`, "thinking", "</think>"},
+		{`{%- if not thinking is defined %}`, "thinking", "</think>"},
+		{`{{ if and .IsThinkSet .Think }}Think.{{ end }}`, "thinking", "</think>"},
+		{`{% if enable_thinking %}Enable.{% endif %}<|start_header_id|>ipython tool_calls`, "llama3", "</think>"},
+		{`{% if enable_thinking %}{{ '[TOOL_CALLS]' }}`, "mistral", "[/THINK]"},
+		{`{% if x %}If thinking helps, do it.{% endif %}`, "", ""},
 	} {
 		name, think := Detect(c.template)
 		if name != c.name || think.Close != c.close {

@@ -3,267 +3,201 @@ package parse
 import (
 	"bytes"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
-// ender finds the end of a call's body.
+// ender finds the end of a call's body, byte by byte.
 type ender interface {
-	// add processes the last byte of body, which is the text since the opening tag. At the end of the call it returns the
-	// length of the body. If simple, any closing tag ends the call.
-	add(body []byte, simple bool) (n int, ended bool)
-	// passed returns the end and length of the first closing tag that was considered part of the body; 0 if there is none.
-	passed() (at, size int)
-	// rejected returns why the text cannot become a body; "" if it still can.
-	rejected() string
+	// add processes the last byte of body, which is the text since the opening tag and the white space after it.
+	add(body []byte) step
+	// passed returns where the body ends if a closing tag that add took for a part of it is its end, and the length of
+	// that tag; 0, 0 if there is none.
+	passed(body []byte) (n, size int)
 }
 
-// skipped records the first closing tag that was considered part of the body.
-type skipped struct{ at, size int }
-
-func (s *skipped) passed() (int, int) { return s.at, s.size }
-func (s *skipped) rejected() string   { return "" }
-
-func (s *skipped) skip(body []byte, tag string) {
-	if s.at == 0 {
-		s.at, s.size = len(body), len(tag)
-	}
+// step is what an ender knows after a byte. The zero value means that the body goes on.
+type step struct {
+	verdict
+	n, size int    // if ended: the length of the body, and of the closing tag behind it
+	untied  bool   // if ended: the closing tag is missing
+	why     string // if broken: why; "" if the text has not even begun like a call
 }
 
-// tagEnd ends a body at the first of its tags.
-type tagEnd struct {
-	skipped
-	tags []string
-}
-
-func tagsEnd(tags ...string) func() ender { return func() ender { return &tagEnd{tags: tags} } }
-
-func (e *tagEnd) add(body []byte, _ bool) (int, bool) {
-	for _, t := range e.tags {
-		if hasSuffix(body, t) {
-			return len(body) - len(t), true
-		}
-	}
-	return 0, false
-}
-
-func hasSuffix(body []byte, tag string) bool {
-	n := len(body) - len(tag)
-	return n >= 0 && body[len(body)-1] == tag[len(tag)-1] && string(body[n:]) == tag
-}
-
-// jsonScan tracks strings and nesting of JSON byte by byte.
-type jsonScan struct {
-	str, esc, begun bool
-	depth           int
-}
-
-// add reports whether b ends an object or list.
-func (s *jsonScan) add(b byte) bool {
-	switch {
-	case s.esc:
-		s.esc = false
-	case s.str:
-		s.esc, s.str = b == '\\', b != '"'
-	case b == '"':
-		s.str = true
-	case b == '{' || b == '[':
-		s.depth++
-		s.begun = true
-	case b == '}' || b == ']':
-		s.depth--
-		return s.begun && s.depth <= 0
-	}
-	return false
-}
-
-// jsonTag ends a JSON body at its tag, unless the tag is inside a string.
-type jsonTag struct {
-	skipped
-	scan jsonScan
-	tag  string
-}
-
-func jsonTagEnd(tag string) func() ender { return func() ender { return &jsonTag{tag: tag} } }
-
-func (e *jsonTag) add(body []byte, simple bool) (int, bool) {
-	e.scan.add(body[len(body)-1])
-	if !hasSuffix(body, e.tag) {
-		return 0, false
-	}
-	if e.scan.str && !simple {
-		e.skip(body, e.tag)
-		return 0, false
-	}
-	return len(body) - len(e.tag), true
-}
-
-// callEnd ends the body of <tool_call>, or of another tag, unless the tag is inside a JSON string or a parameter.
-type callEnd struct {
-	skipped
-	tag    string
-	scan   jsonScan
-	kind   byte // the first byte that is not white space
-	inside bool // in a string or parameter
-}
-
-func functionsEnd(tag string) func() ender { return func() ender { return &callEnd{tag: tag} } }
-
-func (e *callEnd) add(body []byte, simple bool) (int, bool) {
-	b := body[len(body)-1]
-	if e.kind == 0 && !isSpace(b) {
-		e.kind = b
-	}
-	switch e.kind {
-	case '{', '[':
-		e.scan.add(b)
-		e.inside = e.scan.str
-	case '<':
-		switch {
-		case b == '=' && hasSuffix(body, "<parameter="):
-			e.inside = true
-		case b == '>' && (hasSuffix(body, "</parameter>") || hasSuffix(body, "</function>")):
-			e.inside = false
-		}
-	}
-	if b != '>' || !hasSuffix(body, e.tag) {
-		return 0, false
-	}
-	if e.inside && !simple {
-		e.skip(body, e.tag)
-		return 0, false
-	}
-	return len(body) - len(e.tag), true
-}
-
-// jsonEnd ends a body that is one JSON object or list.
-type jsonEnd struct {
-	skipped
-	scan jsonScan
-}
-
-func (e *jsonEnd) add(body []byte, _ bool) (int, bool) {
-	return len(body), e.scan.add(body[len(body)-1])
-}
-
-// gemmaEnd ends call:NAME{...} after its last brace, or at the closing tag if braces are missing.
-type gemmaEnd struct {
-	skipped
-	scan   jsonScan
-	quoted bool
-}
+type verdict int8
 
 const (
-	gemmaClose = "<tool_call|>"
-	gemmaQuote = `<|"|>`
+	goesOn verdict = iota
+	ended
+	broken // no call begins with the text
 )
 
-func (e *gemmaEnd) add(body []byte, simple bool) (int, bool) {
-	b := body[len(body)-1]
-	switch {
-	case b == '>' && hasSuffix(body, gemmaClose):
-		if (e.quoted || e.scan.str) && !simple {
-			e.skip(body, gemmaClose)
-			return 0, false
-		}
-		return len(body) - len(gemmaClose), true
-	case b == '>' && hasSuffix(body, gemmaQuote):
-		if !e.scan.str {
-			e.quoted = !e.quoted
-		}
-	case e.quoted || b == '"' && bytes.HasSuffix(body, []byte(`<|"`)):
-	case !e.scan.begun && b != '{': // part of the name
-	default:
-		return len(body), e.scan.add(b)
+func endAt(n, size int) step    { return step{verdict: ended, n: n, size: size} }
+func endBefore(n int) step      { return step{verdict: ended, n: n, untied: true} }
+func mention() step             { return step{verdict: broken} }
+func malformed(why string) step { return step{verdict: broken, why: why} }
+
+// skipped records the first closing tag that was considered part of the body.
+type skipped struct{ n, size int }
+
+func (s *skipped) passed([]byte) (int, int) { return s.n, s.size }
+
+func (s *skipped) skip(body []byte, tag string) {
+	if s.size == 0 {
+		s.n, s.size = len(body)-len(tag), len(tag)
 	}
-	return 0, false
+}
+
+// notJSON is why a body is broken.
+const notJSON = "not valid JSON"
+
+// jsonTag ends a body of objects or lists of JSON, one or more, at its tag. If the tag is missing, other text ends it.
+type jsonTag struct {
+	skipped // never
+	tag     string
+	scan    notation.Prefix
+	match   int // bytes of the tag
+	last    int // end of the last value
+}
+
+func jsonTagEnd(tag string) func(offer) ender { return func(offer) ender { return &jsonTag{tag: tag} } }
+
+func (e *jsonTag) add(body []byte) step {
+	b, top := body[len(body)-1], e.scan.Top()
+	switch {
+	case top && b == e.tag[e.match]:
+		if e.match++; e.match < len(e.tag) {
+			return step{}
+		}
+		return endAt(len(body)-len(e.tag), len(e.tag))
+	case e.match == 0 && e.scan.Add(b):
+		if !top && e.scan.Top() {
+			e.last = len(body)
+		}
+		return step{}
+	case top && e.last > 0:
+		return endBefore(e.last)
+	case top:
+		return mention()
+	}
+	return malformed(notJSON)
+}
+
+// jsonEnd ends a body that is one object or list of JSON.
+type jsonEnd struct {
+	skipped // never
+	scan    notation.Prefix
+}
+
+func (e *jsonEnd) add(body []byte) step {
+	top := e.scan.Top()
+	switch {
+	case !e.scan.Add(body[len(body)-1]) && top:
+		return mention()
+	case e.scan.Top() && !top:
+		return endAt(len(body), 0)
+	}
+	return step{}
 }
 
 // maxName bounds the length of a tool's name in bytes, where only the text after it shows its end.
 const maxName = 512
 
-// mistralEnd ends an optional name and a JSON value.
-type mistralEnd struct {
-	skipped
-	scan jsonScan
-	n    int
+// headed ends a body that is a name, other words and marks, and then an object of JSON. With tags, the first of them
+// ends the body.
+type headed struct {
+	skipped          // never
+	marks   []string // what may be between the words; all begin with the same byte, as do the tags
+	need    int      // how many marks must come before the object; then there may be more than one word
+	list    bool     // instead of all that, a list of JSON
+	tags    []string
+
+	seen  int  // marks
+	at    int  // where a mark or tag may have begun, plus 1; 0: nowhere
+	word  int  // end of the last word since the last mark
+	gap   bool // white space follows it
+	scan  notation.Prefix
+	begun bool // the object
+	last  int  // its end
 }
 
-func (e *mistralEnd) add(body []byte, _ bool) (int, bool) {
+func (e *headed) add(body []byte) step {
 	b := body[len(body)-1]
 	switch {
-	case e.scan.begun || b == '{' || firstByte(body) == '[' && len(body) == bytes.IndexByte(body, '[')+1:
-		return len(body), e.scan.add(b)
+	case e.at > 0:
+		return e.mark(body)
+	case e.begun && !e.scan.Top():
+		if !e.scan.Add(b) {
+			return malformed(notJSON)
+		}
+		if !e.scan.Top() {
+			return step{}
+		}
+		if e.last = len(body); len(e.tags) == 0 {
+			return endAt(e.last, 0)
+		}
+	case b == '{' && !e.begun || b == '[' && e.list && e.word == 0 && e.seen == 0:
+		if e.seen < e.need {
+			return malformed("no separator before the arguments")
+		}
+		e.begun = e.scan.Add(b)
+	case b == e.first():
+		e.at = len(body)
+	case e.begun:
+		if !isSpace(b) && b != '`' { // what comes after the arguments of a code fence
+			return endBefore(e.last)
+		}
+	case isSpace(b):
+		e.gap = e.word > 0
+	case len(body) > 2*maxName || !e.free() && (e.gap || !isNameByte(b)): // a second word, or none that is a name
+		return mention()
 	default:
-		e.n = len(body)
+		e.word = len(body)
 	}
-	return 0, false
+	return step{}
 }
 
-func (e *mistralEnd) rejected() string {
-	if e.n > maxName {
-		return "no arguments"
+// free reports whether any words may come before the object.
+func (e *headed) free() bool { return e.need > 0 && e.seen >= e.need }
+
+func (e *headed) first() byte {
+	if len(e.marks) > 0 {
+		return e.marks[0][0]
 	}
-	return ""
+	return e.tags[0][0]
 }
 
-// pythonEnd ends the text after the python tag: a JSON object, NAME.call(...), or Python code up to the end of the
-// text.
-type pythonEnd struct {
-	skipped
-	scan   jsonScan
-	kind   byte // the first byte that is not white space
-	called int  // 0: unknown; 1: NAME.call(...); 2: Python code
-	paren  int
-	quote  byte
-	esc    bool
-}
-
-func (e *pythonEnd) add(body []byte, _ bool) (int, bool) {
-	b := body[len(body)-1]
-	if e.kind == 0 && !isSpace(b) {
-		e.kind = b
-	}
-	if e.kind == '{' {
-		return len(body), e.scan.add(b)
-	}
-	for _, t := range []string{"<|eom_id|>", "<|eot_id|>"} {
-		if b == '>' && hasSuffix(body, t) {
-			return len(body) - len(t), true
+// mark processes a byte of a mark or tag.
+func (e *headed) mark(body []byte) step {
+	text := string(body[e.at-1:])
+	begun := false
+	for _, m := range e.marks {
+		if m == text && !e.begun {
+			e.seen++
+			e.at, e.word, e.gap = 0, 0, false
+			return step{}
 		}
+		begun = begun || !e.begun && len(text) < len(m) && m[:len(text)] == text
 	}
-	if e.called == 0 && b == '(' {
-		e.called = 2
-		if name, ok := strings.CutSuffix(strings.TrimLeft(string(body), spaces), ".call("); ok && isName(name) {
-			e.called = 1
+	for _, t := range e.tags {
+		if t == text {
+			return endAt(len(body)-len(t), len(t))
 		}
-	}
-	if e.called != 1 {
-		return 0, false
+		begun = begun || len(text) < len(t) && t[:len(text)] == text
 	}
 	switch {
-	case e.esc:
-		e.esc = false
-	case e.quote != 0 && b == '\\':
-		e.esc = true
-	case e.quote == b:
-		e.quote = 0
-	case e.quote != 0:
-	case b == '"' || b == '\'':
-		e.quote = b
-	case b == '(':
-		e.paren++
-	case b == ')':
-		e.paren--
-		return len(body), e.paren == 0
+	case begun:
+		return step{}
+	case e.begun:
+		return endBefore(e.last)
 	}
-	return 0, false
+	return mention()
 }
 
-// isName reports whether s can be the name of a tool.
-func isName(s string) bool {
-	return s != "" && len(s) <= maxName && strings.IndexFunc(s, func(r rune) bool {
-		return !(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' ||
-			r > 127)
-	}) < 0
+// isNameByte reports whether b can be in the name of a tool, as far as a single byte tells.
+func isNameByte(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '-' || b == '.' ||
+		b == ':' || b == '/' || b >= 0x80
 }
 
 // firstByte returns the first byte that is not white space; 0 if there is none.
@@ -275,3 +209,20 @@ func firstByte(body []byte) byte {
 	}
 	return 0
 }
+
+// isName reports whether s can be the name of a tool.
+func isName(s string) bool {
+	return s != "" && len(s) <= maxName && strings.IndexFunc(s, func(r rune) bool {
+		return !(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' ||
+			r > 127)
+	}) < 0
+}
+
+// hasSuffix reports whether body ends with tag, which is not empty.
+func hasSuffix(body []byte, tag string) bool {
+	n := len(body) - len(tag)
+	return n >= 0 && body[len(body)-1] == tag[len(tag)-1] && string(body[n:]) == tag
+}
+
+// blank reports whether text is white space.
+func blank(text []byte) bool { return len(bytes.Trim(text, spaces)) == 0 }

@@ -4,26 +4,29 @@ import "errors"
 
 // format defines how a family of models writes thinking and calls.
 type format struct {
-	think            Tags
-	thinks           bool   // templates show the thinking by its opening tag: the closing one has other uses
-	anywhere         bool   // thinking may also begin after text; otherwise only at the start of the response
-	name             string // word that may follow the opening tag of thinking
-	callEndsThinking bool   // a call inside thinking ends the thinking: the model forgot the closing tag
-	forms            []form
-	bare             *form                // form of a call without a tag, at the start of a response
-	control          []string             // tags dropped anywhere in the content
-	noise            []string             // texts dropped directly after a call
-	syntax           *callSyntax          // for grammars of calls; nil: unknown
-	parser           func(Options) Parser // nil: the machine that the fields above configure
-	answer           string               // text that begins an answer behind thinking; "": none
-	rules            string               // EBNF rules for a whole response; "final" is what comes before an answer
+	think         Tags
+	thinks        bool   // templates show the thinking by its opening tag: the closing one has other uses
+	anywhere      bool   // thinking may also begin after text; otherwise only at the start of the response
+	name          string // word that may follow the opening tag of thinking
+	forms         []form
+	bare          *form                // form of a call without a tag, at the start of a response
+	control       []string             // tags dropped anywhere in the content
+	lead          string               // tag that may precede the opening tag of a call
+	around        []string             // tags around calls, dropped anywhere in the content if there are tools
+	noise         []string             // texts dropped directly after a call, besides closing tags
+	frame         Tags                 // tags around the content, which may contain them, too
+	framesThought bool                 // the frame comes only after thinking
+	syntax        *callSyntax          // for grammars of calls; nil: unknown
+	parser        func(Options) Parser // nil: the machine that the fields above configure
+	answer        string               // text that begins an answer behind thinking; "": none
+	rules         string               // EBNF rules for a whole response; "final" is what comes before an answer
 }
 
 // form is one syntax of a call.
 type form struct {
 	open string // opening tag
 	tag  string // closing tag; "" if the body determines its own end
-	end  func() ender
+	end  func(offer) ender
 	// parse parses a body. complete is false if the text ended inside the call; parse must then fail unless the call can
 	// be used as it is.
 	parse func(t tools, body string, complete bool) ([]ToolCall, error)
@@ -41,8 +44,8 @@ const seedClose = "</seed:tool_call>"
 // toolCallForms are the forms of <tool_call>: a JSON object, or a function with tagged parameters. The function may
 // also occur without <tool_call>.
 var toolCallForms = []form{
-	{open: "<tool_call>", tag: "</tool_call>", end: functionsEnd("</tool_call>"), parse: parseToolCall},
-	{open: "<function=", tag: "</function>", end: tagsEnd("</function>"), parse: parseBareFunction},
+	orJSON(functionForm("<tool_call>", "</tool_call>")),
+	functionForm(functionOpen, ""),
 }
 
 // formats are the known formats. They have Ollama's names where Ollama has one.
@@ -52,23 +55,23 @@ var formats = map[string]*format{
 	// Thinking and content, no calls.
 	"thinking": {think: thinkTags},
 	// JSON in <tool_call>: Hermes 2 Pro, Qwen 2.5, Granite 4 and others.
-	"hermes": {think: thinkTags, forms: toolCallForms, noise: []string{"</tool_call>"}, syntax: &toolCallObjects},
-	"qwen3": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
+	"hermes": {think: thinkTags, forms: toolCallForms, syntax: &toolCallObjects},
+	"qwen3": {think: thinkTags, forms: toolCallForms,
 		syntax: &toolCallObjects},
 	// <function=...> in <tool_call>. These models sometimes forget </think> before a call.
-	"qwen3-coder": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
+	"qwen3-coder": {think: thinkTags, forms: toolCallForms,
 		syntax: &toolCallFunctions},
-	"qwen3.5": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
+	"qwen3.5": {think: thinkTags, forms: toolCallForms,
 		syntax: &toolCallFunctions},
-	"nemotron-3": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
+	"nemotron-3": {think: thinkTags, forms: toolCallForms,
 		syntax: &toolCallFunctions},
 	// JSON in <tool_call>, and content in <response>: Ernie 4.5 that thinks.
-	"ernie4.5": {think: thinkTags, forms: toolCallForms, noise: []string{"</tool_call>"},
-		control: []string{"<response>", "</response>"}, syntax: &toolCallObjects},
+	"ernie4.5": {think: thinkTags, forms: toolCallForms,
+		frame: Tags{"<response>", "</response>"}, syntax: &toolCallObjects},
 	// <function=...> in <seed:tool_call>. A budget of 0 opens the thinking with a reflection on it.
 	"seed-oss": {
-		think: Tags{"<seed:think>", "</seed:think>"}, name: "<seed:cot_budget_reflect>", callEndsThinking: true,
-		forms: []form{{open: "<seed:tool_call>", tag: seedClose, end: functionsEnd(seedClose), parse: parseFunctions}},
+		think: Tags{"<seed:think>", "</seed:think>"}, name: "<seed:cot_budget_reflect>",
+		forms: []form{functionForm("<seed:tool_call>", seedClose)},
 		syntax: &callSyntax{
 			open: "<seed:tool_call>", begin: "\n", next: "\n" + seedClose + "\n<seed:tool_call>\n", end: "\n" + seedClose,
 			avoid: parameterClose,
@@ -81,25 +84,25 @@ var formats = map[string]*format{
 	// Calls of Python in <function_calls>, one on each line: Olmo 3.
 	"olmo3": {
 		think: thinkTags, forms: []form{{open: "<function_calls>", tag: "</function_calls>",
-			end: jsonTagEnd("</function_calls>"), parse: parsePythonCalls}},
+			end: func(offer) ender { return &pythonTag{tag: "</function_calls>"} }, parse: parsePythonCalls}},
 		syntax: &callSyntax{open: "<function_calls>", next: "\n", end: "</function_calls>", call: pythonic},
 	},
 	// A JSON list in <tool_calls>, and content in <answer>: Hunyuan A13B. Jamba writes such lists, too.
 	"hunyuan": {
 		think: thinkTags, forms: []form{{open: "<tool_calls>", tag: "</tool_calls>", end: jsonTagEnd("</tool_calls>"),
 			parse: parseJSON}},
-		control: []string{"<answer>", "</answer>"},
+		frame: Tags{"<answer>", "</answer>"},
 		syntax: &callSyntax{open: "<tool_calls>", begin: "[", next: ", ", end: "]</tool_calls>",
 			call: objects("name", "arguments")},
 	},
 	// Solar Open: messages of an assistant that think, respond or call.
 	"solar-open": {
 		think: Tags{"<|think|>", "<|end|>"}, thinks: true,
-		forms: []form{{open: "<|tool_call:begin|>", tag: "<|tool_call:end|>", end: jsonTagEnd("<|tool_call:end|>"),
-			parse: parseSolar}},
-		control: []string{
-			"<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>", "<|tool_calls|>", "<|calls|>",
-		},
+		forms: []form{{open: "<|tool_call:begin|>", tag: solarClose, end: func(offer) ender {
+			return &headed{marks: []string{solarName, solarArgs}, need: 2, tags: []string{solarClose}}
+		}, parse: parseSolar}},
+		control: []string{"<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"},
+		lead:    "<|tool_calls|>", noise: []string{"<|calls|>"},
 		syntax: &callSyntax{
 			open: "<|tool_calls|>", begin: "<|tool_call:begin|>", next: "<|tool_call:end|><|tool_call:begin|>",
 			end: "<|tool_call:end|>", call: solarCall,
@@ -113,13 +116,13 @@ var formats = map[string]*format{
 		call: objects("name", "arguments")}},
 	// GLM 4.5 to 4.7, and other models with the same tags.
 	"glm-4.7": {think: thinkTags, forms: []form{
-		{open: "<tool_call>", tag: "</tool_call>", end: tagsEnd("</tool_call>"), parse: parseGLM},
+		{open: glmOpen, tag: glmClose, end: func(offer) ender { return &glmEnd{} }, parse: parseGLM},
 	}, syntax: &glmCalls},
 	"gemma4": {
 		think: Tags{"<|channel>", "<channel|>"}, anywhere: true, name: "thought\n",
-		forms: []form{{open: "<|tool_call>", tag: "<tool_call|>", end: func() ender { return &gemmaEnd{} },
+		forms: []form{{open: "<|tool_call>", tag: gemmaClose, end: func(offer) ender { return &gemmaEnd{} },
 			parse: parseGemma}},
-		noise: []string{"<tool_call|>", "<|tool_response>"},
+		noise: []string{"<|tool_response>", "<turn|>"},
 		// Grammars write the arguments as JSON, which the parser also accepts. The last brace ends the call.
 		syntax: &callSyntax{open: "<|tool_call>", begin: "call:", next: "<tool_call|><|tool_call>call:", call: named("")},
 	},
@@ -127,10 +130,11 @@ var formats = map[string]*format{
 	"deepseek3": {
 		think: thinkTags,
 		forms: []form{{
-			open: "<｜tool▁call▁begin｜>", tag: "<｜tool▁call▁end｜>",
-			end: tagsEnd("<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"), parse: parseDeepSeek,
+			open: "<｜tool▁call▁begin｜>", tag: "<｜tool▁call▁end｜>", end: func(offer) ender {
+				return &headed{marks: []string{deepSeekMark}, need: 1, tags: []string{"<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"}}
+			}, parse: parseDeepSeek,
 		}},
-		control: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"},
+		lead: "<｜tool▁calls▁begin｜>", noise: []string{"<｜tool▁calls▁end｜>"},
 		syntax: &callSyntax{
 			open: "<｜tool▁calls▁begin｜>", begin: "<｜tool▁call▁begin｜>", next: "<｜tool▁call▁end｜><｜tool▁call▁begin｜>",
 			end: "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", call: named("<｜tool▁sep｜>"),
@@ -158,7 +162,9 @@ var formats = map[string]*format{
 	// [TOOL_CALLS] and a JSON list, or, since tokenizer version 11, a name and its arguments.
 	"mistral": {
 		think: Tags{"[THINK]", "[/THINK]"}, anywhere: true,
-		forms:  []form{{open: "[TOOL_CALLS]", end: func() ender { return &mistralEnd{} }, parse: parseMistral}},
+		forms: []form{{open: "[TOOL_CALLS]", end: func(offer) ender {
+			return &headed{marks: []string{"[CALL_ID]", "[ARGS]"}, list: true}
+		}, parse: parseMistral}},
 		syntax: &callSyntax{open: "[TOOL_CALLS]", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
 	},
 	// Llama 3.1 and later, and models derived from them. A call is a JSON object, a JSON list, or a list of Python calls,
@@ -166,27 +172,28 @@ var formats = map[string]*format{
 	// tags.
 	"llama3": {
 		forms: []form{{
-			open: "<|python_tag|>", end: func() ender { return &pythonEnd{} }, parse: parsePython,
+			open: "<|python_tag|>", end: func(o offer) ender { return &pythonEnd{o: o} }, parse: parsePython,
 			untilEnd: func(body []byte) bool { return firstByte(body) != '{' },
 		}},
-		bare:    &form{end: func() ender { return &jsonEnd{} }, parse: parseBare},
-		control: []string{"<|python_start|>", "<|python_end|>"},
-		noise:   []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
-		syntax:  &callSyntax{next: "; ", call: objects("name", "parameters")},
+		bare:   &form{end: func(offer) ender { return &bareEnd{} }, parse: parseBare},
+		around: []string{"<|python_start|>", "<|python_end|>"},
+		noise:  []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
+		syntax: &callSyntax{next: "; ", call: objects("name", "parameters")},
 	},
-	// Granite 3 and Phi-4-mini: a JSON list after a tag. Phi writes a closing tag.
+	// Granite 3 and Phi-4-mini: a JSON list after a tag. Phi writes a closing tag. Granite 3.3 that thinks writes content
+	// in <response>.
 	"granite": {
-		think:  thinkTags,
-		forms:  []form{{open: "<|tool_call|>", end: func() ender { return &jsonEnd{} }, parse: parseJSON}},
+		think: thinkTags,
+		forms: []form{{open: "<|tool_call|>", end: func(offer) ender { return &jsonEnd{} }, parse: parseJSON}},
+		frame: Tags{"<response>", "</response>"}, framesThought: true,
 		noise:  []string{"<|/tool_call|>", "<|end_of_text|>"},
 		syntax: &callSyntax{open: "<|tool_call|>", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
 	},
 	// Apertus: a JSON list of objects with the name as their key. Calls may be part of the thinking.
 	"apertus": {
-		think: Tags{"<|inner_prefix|>", "<|inner_suffix|>"}, callEndsThinking: true,
+		think: Tags{"<|inner_prefix|>", "<|inner_suffix|>"},
 		forms: []form{{open: "<|tools_prefix|>", tag: "<|tools_suffix|>", end: jsonTagEnd("<|tools_suffix|>"),
 			parse: parseKeyed}},
-		noise:  []string{"<|inner_suffix|>"},
 		syntax: &callSyntax{open: "<|tools_prefix|>", begin: "[", next: ", ", end: "]<|tools_suffix|>", call: keyed},
 	},
 	// gpt-oss.

@@ -57,11 +57,11 @@ func TestGemma(t *testing.T) {
 		{`<|tool_call>call:get_weather{city:12}<tool_call|>`, `get_weather{"city":12}`},
 		{`<|tool_call>call:f{a:{b:1<tool_call|> x`, `f{"a":{"b":1}} C"x"`}, // missing braces
 		{`<|tool_call>call:f{a:<|"|>x}<tool_call|> y`, `f{"a":"x}"} C"y"`},
-		{`<|tool_call>f{a:1}<tool_call|>`, `D"<|tool_call>f{a:1}" D?`},
+		{`<|tool_call>f{a:1}<tool_call|>`, `C"<|tool_call>f{a:1}<tool_call|>"`},
 		{`<|tool_call>call:f{a:1 2:3,,}<tool_call|>`, ``},
 		{`a <|channel>thought
 b<channel|> c <|channel>thought
-<channel|>d`, `C"a" T"b" C"cd"`},
+<channel|>d`, `C"a" T"b" C" c d"`},
 		{`<|channel>thoughtful<channel|>c`, `T"thoughtful" C"c"`},
 		{`<|channel>thou`, `T"thou"`},
 	} {
@@ -90,7 +90,7 @@ func TestDeepSeek(t *testing.T) {
 		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁calls▁end｜>x", `f{} C"x"`},
 		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}", `f{}`},
 		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>", `I"<｜tool▁call▁begin｜>f<｜tool▁sep｜>"`},
-		{"<｜tool▁call▁begin｜>f{}<｜tool▁call▁end｜>", `D"<｜tool▁call▁begin｜>f{}<｜tool▁call▁end｜>"`},
+		{"<｜tool▁call▁begin｜>f{}<｜tool▁call▁end｜>", `D"<｜tool▁call▁begin｜>" C"f{}<｜tool▁call▁end｜>"`},
 		{"<｜tool▁call▁begin｜> <｜tool▁sep｜>{}<｜tool▁call▁end｜>", `D"<｜tool▁call▁begin｜> <｜tool▁sep｜>{}<｜tool▁call▁end｜>"`},
 		{"<｜tool", `C"<｜tool"`},
 	} {
@@ -105,17 +105,15 @@ func TestMistral(t *testing.T) {
 		{`[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g{}`, `f{"a":1} g{}`},
 		{`[TOOL_CALLS]f[CALL_ID]abc[ARGS]{"a": {"b": "}"}} tail`, `f{"a":{"b":"}"}}#abc C"tail"`},
 		{`[TOOL_CALLS]{"name": "f", "arguments": {"a": 1}}`, `f{"a":1}`},
-		{`[TOOL_CALLS]f[ARGS]{1}`, `D"[TOOL_CALLS]f[ARGS]{1}"`},
+		{`[TOOL_CALLS]f[ARGS]{1}`, `D"[TOOL_CALLS]" C"f[ARGS]{1}"`},
 		{`[TOOL_CALLS]`, `I"[TOOL_CALLS]"`},
 		{`[TOOL_CALLS][]`, `D"[TOOL_CALLS][]"`},
-		{`a [THINK]b[/THINK] [x] [TOOL`, `C"a" T"b" C"[x] [TOOL"`},
+		{`a [THINK]b[/THINK] [x] [TOOL`, `C"a" T"b" C" [x] [TOOL"`},
 	} {
 		check(t, "mistral", offered, c.in, c.want)
 	}
-	long := "[TOOL_CALLS]" + strings.Repeat("no arguments ", 100)
-	if got, err := feed(t, mustNew(t, "mistral", offered), long); len(got) != 2 || got[0].Text+got[1].Text != long ||
-		!errors.Is(err, ErrCall) {
-		t.Errorf("%s, %v", describe(got), err)
+	for _, none := range []string{"[TOOL_CALLS] no arguments", "[TOOL_CALLS]" + strings.Repeat("x", 3*maxName)} {
+		check(t, "mistral", offered, none, `C"`+none+`"`)
 	}
 }
 
@@ -143,7 +141,7 @@ func TestLlama(t *testing.T) {
 		{`<|python_tag|>f.call(a="x, \"y\"", b=3, c=True, d=[1, 2])`, `f{"a":"x, \"y\"","b":3,"c":true,"d":[1,2]}`},
 		{`<|python_tag|>f.call()<|eom_id|>`, `f{}`},
 		{`<|python_tag|>f.call(a=")")<|python_tag|>g.call()`, `f{"a":")"} g{}`},
-		{`<|python_tag|>print(1)`, `D"<|python_tag|>print(1)"`},
+		{`<|python_tag|>print(1)`, `C"<|python_tag|>print(1)"`},
 	} {
 		check(t, "llama3", offered, c.in, c.want)
 	}
@@ -162,7 +160,7 @@ func TestNemotron(t *testing.T) {
 	check(t, "nemotron", offered, `<toolcall> {"name": "f", "arguments": {"a": 1}} </toolcall>`, `f{"a":1}`)
 	check(t, "nemotron", offered,
 		`x<TOOLCALL>[{"name": "f", "arguments": {"a": "</TOOLCALL>"}}, {"name": "g", "arguments": {}}]</TOOLCALL> y`,
-		`C"x" f{"a":"</TOOLCALL>"} g{} C"y"`)
+		`C"x" f{"a":"</TOOLCALL>"} g{} C" y"`)
 }
 
 func TestSeed(t *testing.T) {
@@ -189,7 +187,7 @@ func TestSeed(t *testing.T) {
 			"<seed:think><seed:cot_budget_reflect>Now.</seed:cot_budget_reflect></seed:think>yes",
 			`T"Now.</seed:cot_budget_reflect>" C"yes"`,
 		},
-		{"<seed:tool_call>oops</seed:tool_call>", `D"<seed:tool_call>oops</seed:tool_call>"`},
+		{"<seed:tool_call>oops</seed:tool_call>", `C"<seed:tool_call>oops</seed:tool_call>"`},
 	} {
 		check(t, "seed-oss", offered, c.in, c.want)
 	}

@@ -103,6 +103,10 @@ func TestEveryFormat(t *testing.T) {
 	seen := map[string]bool{"passthrough": true, "thinking": true, "harmony": true} // see TestHarmony
 	for _, s := range spellings {
 		seen[s.name] = true
+		gap := ""
+		if strings.HasSuffix(s.call("1"), "\n") {
+			gap = `\n`
+		}
 		x, uni := s.call(`"x"`), s.call(`"grüße 😀 東京"`)
 		do := func(text, want string) {
 			t.Helper()
@@ -117,7 +121,7 @@ func TestEveryFormat(t *testing.T) {
 		do("before\n\n"+x, `C"before" `+s.want(`"x"`))
 		do(x+"\n after \n", s.want(`"x"`)+` C"after \n"`)
 		do(x+"\n"+uni, s.want(`"x"`)+" "+s.want(`"grüße 😀 東京"`))
-		do("a "+x+" b "+x+" c", `C"a" `+s.want(`"x"`)+` C"b" `+s.want(`"x"`)+` C"c"`)
+		do("a "+x+" b "+x+" c", `C"a" `+s.want(`"x"`)+` C"`+gap+` b" `+s.want(`"x"`)+` C"`+gap+` c"`)
 		do("text "+s.cut, `C"text" `+describe([]Event{{Kind: Damaged, Text: " " + s.cut, Err: ErrIncomplete}}))
 		if s.open == "" {
 			continue
@@ -175,19 +179,19 @@ func TestToolCallTag(t *testing.T) {
 		{"<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"two\nlines\"}}</tool_call>", `f{"a":"two\u000alines"}`},
 		{`<tool_call>{"name":"f"}</tool_call></tool_call> x`, `f{} C"x"`},
 		// Malformed calls.
-		{`a <tool_call>{"name":}</tool_call> b`, `C"a" D" <tool_call>{\"name\":}</tool_call>" C" b"`},
+		{`a <tool_call>{"name":}</tool_call> b`, `C"a" D" <tool_call>" C"{\"name\":}</tool_call> b"`},
 		{`<tool_call></tool_call>`, `D"<tool_call></tool_call>"`},
 		{`<tool_call>{"arguments":{}}</tool_call>`, `D"<tool_call>{\"arguments\":{}}</tool_call>"`},
 		{`<tool_call>{"name":"f","arguments":[1]}</tool_call>`,
 			`D"<tool_call>{\"name\":\"f\",\"arguments\":[1]}</tool_call>"`},
 		{`<tool_call>{"name":"f","arguments":{"a":"open}}</tool_call> b <tool_call>{"name":"g"}</tool_call>`,
-			`D"<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"open}}</tool_call>" C" b" g{}`},
+			`D"<tool_call>" C"{\"name\":\"f\",\"arguments\":{\"a\":\"open}}</tool_call> b" g{}`},
 		{`<tool_call>{"name":"f","arguments":{"a":"open}}</tool_call> b <tool_call>{"name":"g","arguments":{"x":"}}` +
 			`</tool_call> c <tool_call>{"name":"g"}</tool_call>`,
-			`D"<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"open}}</tool_call>" C" b" D" <tool_call>` +
-				`{\"name\":\"g\",\"arguments\":{\"x\":\"}}</tool_call>" C" c" g{}`},
+			`D"<tool_call>" C"{\"name\":\"f\",\"arguments\":{\"a\":\"open}}</tool_call> b" D" <tool_call>" ` +
+				`C"{\"name\":\"g\",\"arguments\":{\"x\":\"}}</tool_call> c" g{}`},
 		{`<tool_call>{"name":"f"}</tool_call><tool_call>oops</tool_call><tool_call>{"name":"g"}</tool_call>`,
-			`f{} D"<tool_call>oops</tool_call>" g{}`},
+			`f{} C"<tool_call>oops</tool_call>" g{}`},
 		// At the end of the text, a usable call is accepted.
 		{`<tool_call>{"name":"f","arguments":{}}`, `f{}`},
 		{"<tool_call>{\"name\":\"f\",\"arguments\":{}}\n</tool_c", `f{}`},
@@ -196,8 +200,7 @@ func TestToolCallTag(t *testing.T) {
 		{`a < b <tool> <<tool_call>{"name":"f"}</tool_call>`, `C"a < b <tool> <" f{}`},
 		// Thinking is only recognized at the start of a response.
 		{`say <think>x</think>`, `C"say <think>x</think>"`},
-		{`</think>x`, `C"</think>x"`},
-		{`<think>a</think> <think>b</think>c`, `T"ab" C"c"`},
+		{`<think>a</think> <think>b</think>c`, `T"a\n\nb" C"c"`},
 		// Functions in tags instead of JSON.
 		{"<tool_call><function=f><parameter=b>1</parameter><parameter=a>\n\n x \n\n</parameter></function></tool_call>",
 			`f{"b":"1","a":"\n x \n"}`},
@@ -211,8 +214,8 @@ func TestToolCallTag(t *testing.T) {
 		{`<tool_call><function="f"><parameter='a'>x</parameter></function></tool_call>`, `f{"a":"x"}`},
 		{"<tool_call><function=f></function><function=g></function></tool_call>", `f{} g{}`},
 		{"<tool_call><function=f><parameter=a>1</parameter><parameter=a>2</parameter></function></tool_call>", `f{"a":"2"}`},
-		{"<tool_call><function=></function></tool_call>", `D"<tool_call><function=></function></tool_call>"`},
-		{"<tool_call><fn></tool_call>", `D"<tool_call><fn></tool_call>"`},
+		{"<tool_call><function=></function></tool_call>", `C"<tool_call><function=></function></tool_call>"`},
+		{"<tool_call><fn></tool_call>", `C"<tool_call><fn></tool_call>"`},
 		{"<tool_call><function=f><parameter=a>1</parameter></function>", `f{"a":"1"}`},
 		{"<tool_call><function=f><parameter=a>1</parameter>", `f{"a":"1"}`},
 		{"<tool_call><function=nosuch><parameter=a>1</parameter>",
@@ -224,8 +227,10 @@ func TestToolCallTag(t *testing.T) {
 		check(t, "qwen3.5", offered, c.in, c.want)
 		check(t, "hermes", offered, c.in, c.want)
 	}
-	check(t, "qwen3.5", Options{Thinking: true}, "hm\n<tool_call>{\"name\":\"f\"}</tool_call>", `T"hm" f{}`)
-	check(t, "hermes", Options{Thinking: true}, "the tag <tool_call> is</think>x", `T"the tag <tool_call> is" C"x"`)
+	o := offered
+	o.Thinking = true
+	check(t, "qwen3.5", o, "hm\n<tool_call>{\"name\":\"f\"}</tool_call>", `T"hm" f{}`)
+	check(t, "hermes", o, "the tag <tool_call> is</think>x", `T"the tag <tool_call> is" C"x"`)
 }
 
 // dsmlCalls writes a call of f as DeepSeek V3.2 and V4 do, in a tag of the given name.
@@ -259,12 +264,14 @@ func TestInvokes(t *testing.T) {
 		c.in = strings.ReplaceAll(calls(c.in), "<｜DSML｜b>", "<b>")
 		check(t, "deepseek3.2", offered, c.in, c.want)
 	}
-	for _, bad := range []string{``, `f`, `<invoke>x</invoke>`, `<invoke name=""></invoke>`, `<invoke name="f">`,
-		`<invoke name="f">x</invoke>`,
-		`<invoke name="f"><parameter name="a">x</invoke>`, `<invoke name="f"><parameter>x</parameter></invoke>`} {
-		bad = calls(bad)
-		check(t, "deepseek3.2", offered, bad, describe([]Event{{Kind: Damaged, Text: bad, Err: ErrCall}}))
+	check(t, "deepseek3.2", offered, calls(``), describe([]Event{{Kind: Damaged, Text: calls(``), Err: ErrCall}}))
+	for _, none := range []string{`f`, `<invoke>x</invoke>`, `<invoke name=""></invoke>`, `<invoke name="f">x</invoke>`,
+		`<invoke name="f"><parameter>x</parameter></invoke>`} {
+		check(t, "deepseek3.2", offered, calls(none), describe([]Event{{Kind: Content, Text: calls(none)}}))
 	}
+	// Closing tags may be missing.
+	check(t, "deepseek3.2", offered, calls(`<invoke name="f">`), `f{}`)
+	check(t, "deepseek3.2", offered, calls(`<invoke name="f"><parameter name="a">x</invoke>`), `f{"a":"x"}`)
 	// At the end of the text, a usable call is accepted.
 	whole := dsml(`<function_calls><invoke name="get_weather"><parameter name="city" string="true">Rome</parameter>` +
 		`</invoke>`)
@@ -296,6 +303,11 @@ func TestThinkTags(t *testing.T) {
 	o := Options{Think: Tags{"<seed:think>", "</seed:think>"}}
 	check(t, "hermes", o, "<seed:think>a</seed:think>b", `T"a" C"b"`)
 	check(t, "passthrough", o, "<seed:think>a</seed:think>b <tool_call>", `T"a" C"b <tool_call>"`)
+	// A template's tags are read besides those of the format.
+	o = Options{Tools: offered.Tools, Think: thinkTags}
+	check(t, "gemma4", o, "<|channel>thought\na<channel|>b<think>c</think>d", `T"a" C"b" T"\n\nc" C"\n\nd"`)
+	check(t, "mistral", o, "[THINK]a[/THINK]b", `T"a" C"b"`)
+	check(t, "cohere", o, "<think>a</think>b", `T"a" C"b"`)
 	check(t, "passthrough", Options{}, "<think>a</think>", `C"<think>a</think>"`)
 	check(t, "thinking", Options{}, "<think>a</think> <tool_call>", `T"a" C"<tool_call>"`)
 }

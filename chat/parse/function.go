@@ -1,139 +1,73 @@
 package parse
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// parseToolCall parses the body of <tool_call>: JSON, or functions with tagged parameters.
-func parseToolCall(t tools, body string, complete bool) ([]ToolCall, error) {
-	if firstByte([]byte(body)) == '<' {
-		return parseFunctions(t, body, complete)
+// functionTags are the tags of calls as functions: <function=NAME>, <parameter=KEY>VALUE</parameter> for each argument,
+// and </function>. open and end are the tags around all of them.
+func functionTags(open, end string) *elements {
+	return &elements{
+		open: open, end: end,
+		call: functionOpen, callEnd: functionClose, param: parameterOpen, paramEnd: parameterClose,
+		name: unquote,
+		arg: func(head, value string) arg {
+			return arg{key: unquote(head), value: oneLine(value)}
+		},
 	}
-	return parseJSON(t, body, complete)
-}
-
-// parseBareFunction parses a function without <tool_call>. body excludes "<function=" and the closing tag.
-func parseBareFunction(t tools, body string, complete bool) ([]ToolCall, error) {
-	body = "<function=" + body
-	if complete {
-		body += "</function>"
-	}
-	return parseFunctions(t, body, complete)
-}
-
-// parseFunctions parses one or more functions: <function=NAME>, parameters, </function>.
-func parseFunctions(t tools, body string, complete bool) ([]ToolCall, error) {
-	var calls []ToolCall
-	for rest := strings.Trim(body, spaces); rest != ""; {
-		text, after, closed := function(rest)
-		c, err := oneFunction(t, text, complete || closed)
-		if err != nil {
-			return nil, err
-		}
-		calls = append(calls, c)
-		rest = strings.TrimLeft(after, spaces)
-	}
-	if len(calls) == 0 {
-		return nil, fmt.Errorf("%w: empty body", ErrCall)
-	}
-	return calls, nil
-}
-
-// function splits off the first function of s.
-func function(s string) (text, after string, closed bool) {
-	for from := 0; ; {
-		i := strings.Index(s[from:], "</function>")
-		if i < 0 {
-			return s, "", false
-		}
-		end := from + i + len("</function>")
-		// Only a tag before another function or the end closes the function: a value may contain the tag.
-		if rest := strings.TrimLeft(s[end:], spaces); rest == "" || strings.HasPrefix(rest, "<function=") {
-			return s[:end-len("</function>")], s[end:], true
-		}
-		from = end
-	}
-}
-
-func oneFunction(t tools, s string, complete bool) (ToolCall, error) {
-	wrong := func(why string) (ToolCall, error) {
-		if !complete {
-			return ToolCall{}, fmt.Errorf("%w: %s", ErrIncomplete, why)
-		}
-		return ToolCall{}, fmt.Errorf("%w: %s", ErrCall, why)
-	}
-	s, ok := strings.CutPrefix(s, "<function=")
-	if !ok {
-		return wrong("the call does not begin with <function=")
-	}
-	name, rest, ok := strings.Cut(s, ">")
-	if name = unquote(name); !ok || name == "" {
-		return wrong("the function has no name")
-	}
-	var args []arg
-	for p := (parameters{text: rest, end: -1}); ; {
-		key, value, closed, ok := p.next()
-		if !ok {
-			break
-		}
-		if key = unquote(key); key == "" {
-			return wrong("a parameter has no name")
-		}
-		if !closed && !complete {
-			return wrong("a parameter is not closed")
-		}
-		args = append(args, arg{key: key, value: strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")})
-	}
-	if !complete {
-		if err := t.checkTruncated(name, args); err != nil {
-			return ToolCall{}, err
-		}
-	}
-	return t.call(name, args)
 }
 
 const (
+	functionOpen   = "<function="
+	functionClose  = "</function>"
 	parameterOpen  = "<parameter="
 	parameterClose = "</parameter>"
 )
 
-// parameters iterates over the parameters of a function.
-type parameters struct {
-	text string
-	at   int // position in text
-	end  int // start of the next closing tag; -1: not searched yet; len(text): none
+// functionForm returns the form of functions between two tags, or without tags if open is functionOpen. Without them,
+// the body is that of the first function.
+func functionForm(open, end string) form {
+	e := functionTags(open, end)
+	if open != functionOpen {
+		return form{open: open, tag: end, end: func(o offer) ender { return e.scan(o) }, parse: e.parse}
+	}
+	return form{
+		open: open, tag: functionClose, end: func(o offer) ender { return e.scan(o) },
+		parse: func(t tools, body string, complete bool) ([]ToolCall, error) {
+			if complete {
+				body += functionClose
+			}
+			return e.parse(t, body, complete)
+		},
+	}
 }
 
-// next returns the next parameter. If its closing tag is missing, the next opening tag on a new line ends the
-// parameter. closed is false if neither was found.
-func (p *parameters) next() (key, value string, closed, ok bool) {
-	i := strings.Index(p.text[p.at:], parameterOpen)
-	if i < 0 {
-		return "", "", false, false
-	}
-	p.at += i + len(parameterOpen)
-	if i = strings.IndexByte(p.text[p.at:], '>'); i < 0 {
-		return "", "", false, true
-	}
-	key = p.text[p.at : p.at+i]
-	p.at += i + 1
-	if p.end < p.at {
-		if p.end = strings.Index(p.text[p.at:], parameterClose); p.end < 0 {
-			p.end = len(p.text)
-		} else {
-			p.end += p.at
+// orJSON returns a form whose body may also be JSON.
+func orJSON(f form) form {
+	other, parse := f.end, f.parse
+	f.end = func(o offer) ender { return &eitherEnd{json: jsonTagEnd(f.tag)(o), other: other(o)} }
+	f.parse = func(t tools, body string, complete bool) ([]ToolCall, error) {
+		if b := firstByte([]byte(body)); b == '{' || b == '[' {
+			return parseJSON(t, body, complete)
 		}
+		return parse(t, body, complete)
 	}
-	value = p.text[p.at:p.end]
-	if i := strings.Index(value, "\n"+parameterOpen); i >= 0 {
-		p.at += i
-		return key, value[:i], true, true
-	}
-	closed = p.end < len(p.text)
-	p.at = min(p.end+len(parameterClose), len(p.text))
-	return key, value, closed, true
+	return f
 }
+
+// eitherEnd is the ender of orJSON. The first byte decides.
+type eitherEnd struct{ json, other ender }
+
+func (e *eitherEnd) of(body []byte) ender {
+	if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+		return e.json
+	}
+	return e.other
+}
+
+func (e *eitherEnd) add(body []byte) step          { return e.of(body).add(body) }
+func (e *eitherEnd) passed(body []byte) (int, int) { return e.of(body).passed(body) }
+
+// oneLine removes a line break at the start and one at the end.
+func oneLine(value string) string { return strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n") }
 
 // unquote trims white space and the quotes that some models put around a name.
 func unquote(s string) string {

@@ -1,11 +1,10 @@
 package parse
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
 // parseGemma parses call:NAME{key:value,...}. Strings are enclosed in <|"|>; keys have no quotes. If the closing tag
@@ -23,163 +22,54 @@ func parseGemma(t tools, body string, complete bool) ([]ToolCall, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: no name", ErrCall)
 	}
-	g := gemma{s: s[at:], types: t[name].types}
-	var b bytes.Buffer
-	if err := g.object(&b, 0); err != nil {
+	args, err := notation.Gemma(s[at:], t[name].types)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCall, err)
 	}
-	if g.space(); g.s != "" {
-		return nil, fmt.Errorf("%w: unexpected %q after the arguments", ErrCall, excerpt(g.s))
-	}
-	return []ToolCall{{Name: name, Arguments: b.Bytes()}}, nil
+	return []ToolCall{{Name: name, Arguments: args}}, nil
 }
 
-// gemma translates Gemma's notation of arguments to JSON.
-type gemma struct {
-	s     string              // remaining input
-	types map[string][]string // of the arguments
+// gemmaEnd ends call:NAME{...} after its last brace, or at the closing tag if braces are missing.
+type gemmaEnd struct {
+	skipped
+	scan   notation.Scan
+	quoted bool
 }
 
-// maxDepth bounds the nesting of values.
-const maxDepth = 200
+const (
+	gemmaCall  = "call:"
+	gemmaClose = "<tool_call|>"
+)
 
-func (g *gemma) space() { g.s = strings.TrimLeft(g.s, spaces) }
-
-// take consumes text if the input begins with it.
-func (g *gemma) take(text string) bool {
-	rest, ok := strings.CutPrefix(g.s, text)
-	g.s = rest
-	return ok
-}
-
-func (g *gemma) object(b *bytes.Buffer, depth int) error {
-	return g.list(b, depth, "{", "}", func(first bool) error {
-		key, err := g.key()
-		if err != nil {
-			return err
-		}
-		if !first {
-			b.WriteByte(',')
-		}
-		b.Write(quote(key))
-		b.WriteByte(':')
-		var types []string
-		if depth == 0 {
-			types = g.types[key]
-		}
-		return g.value(b, depth+1, types)
-	})
-}
-
-// list parses items between brackets, separated by commas. A trailing comma is allowed.
-func (g *gemma) list(b *bytes.Buffer, depth int, open, end string, item func(first bool) error) error {
-	if depth > maxDepth {
-		return errors.New("nested too deeply")
-	}
-	g.take(open)
-	b.WriteString(open)
-	for first := true; ; first = false {
-		if g.space(); g.s == "" || g.take(end) {
-			break
-		}
-		if !first && !g.take(",") {
-			return fmt.Errorf("expected a comma, got %q", excerpt(g.s))
-		}
-		if g.space(); g.s == "" || g.take(end) {
-			break
-		}
-		if err := item(first); err != nil {
-			return err
-		}
-	}
-	b.WriteString(end)
-	return nil
-}
-
-func (g *gemma) key() (string, error) {
-	if s, ok, err := g.str(); ok || err != nil {
-		g.space()
-		if !g.take(":") {
-			return "", fmt.Errorf("expected a colon, got %q", excerpt(g.s))
-		}
-		return s, err
-	}
-	at := strings.IndexAny(g.s, ":{}[],")
-	if at <= 0 || g.s[at] != ':' {
-		return "", fmt.Errorf("expected a key, got %q", excerpt(g.s))
-	}
-	key := strings.Trim(g.s[:at], spaces)
-	g.s = g.s[at+1:]
-	return key, nil
-}
-
-// str parses a string in Gemma's or JSON's quotes. It returns false if there is none.
-func (g *gemma) str() (string, bool, error) {
-	if g.take(gemmaQuote) {
-		text, rest, _ := strings.Cut(g.s, gemmaQuote)
-		g.s = rest
-		return text, true, nil
-	}
-	if !strings.HasPrefix(g.s, `"`) {
-		return "", false, nil
-	}
-	end := jsonString(g.s)
-	if end < 0 {
-		text := g.s[1:]
-		g.s = ""
-		return text, true, nil
-	}
-	var text string
-	if err := json.Unmarshal([]byte(escapeControls(g.s[:end])), &text); err != nil {
-		return "", true, err
-	}
-	g.s = g.s[end:]
-	return text, true, nil
-}
-
-// jsonString returns the length of the JSON string at the start of s; -1 if it is unterminated.
-func jsonString(s string) int {
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return -1
-}
-
-func (g *gemma) value(b *bytes.Buffer, depth int, types []string) error {
-	g.space()
+func (e *gemmaEnd) add(body []byte) step {
+	b := body[len(body)-1]
 	switch {
-	case strings.HasPrefix(g.s, "{"):
-		return g.object(b, depth)
-	case strings.HasPrefix(g.s, "["):
-		return g.list(b, depth, "[", "]", func(first bool) error {
-			if !first {
-				b.WriteByte(',')
-			}
-			return g.value(b, depth+1, nil)
-		})
+	case b == '>' && hasSuffix(body, gemmaClose):
+		if e.quoted || e.scan.InString() {
+			e.skip(body, gemmaClose)
+			return step{}
+		}
+		return endAt(len(body)-len(gemmaClose), len(gemmaClose))
+	case b == '>' && hasSuffix(body, notation.GemmaQuote):
+		if !e.scan.InString() {
+			e.quoted = !e.quoted
+		}
+	case e.quoted || b == '"' && hasSuffix(body, `<|"`):
+	case !e.scan.Begun() && b != '{':
+		return gemmaHead(body)
+	default:
+		if e.scan.Add(b) {
+			return endAt(len(body), 0)
+		}
 	}
-	if s, ok, err := g.str(); ok || err != nil {
-		b.Write(quote(s))
-		return err
+	return step{}
+}
+
+// gemmaHead checks the text before the first brace.
+func gemmaHead(body []byte) step {
+	n := min(len(body), len(gemmaCall))
+	if string(body[:n]) != gemmaCall[:n] || len(body) > maxName || body[len(body)-1] == '\n' {
+		return mention()
 	}
-	at := strings.IndexAny(g.s, ",}]")
-	if at < 0 {
-		at = len(g.s)
-	}
-	word := strings.Trim(g.s[:at], spaces)
-	g.s = g.s[at:]
-	switch {
-	case word == "":
-		b.WriteString("null")
-	case word != "" && json.Valid([]byte(word)):
-		b.WriteString(word)
-	default: // a string without quotes
-		b.Write(typed(word, types))
-	}
-	return nil
+	return step{}
 }

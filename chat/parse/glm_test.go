@@ -32,8 +32,7 @@ func TestGLMRepair(t *testing.T) {
 		{"fK(k", "fK(k)KV()V", `{"k":""}`},
 		{"fK(k)K", "fK(k)KV()V", `{"k":""}`},
 		{"fV(v)V", "fK()KV(v)V", `{"":"v"}`},
-		{"fK(a)KV(1)Vtail", "fK(a)KV(1)V", `{"a":"1"}`},
-		{"fK(k)Kv", "fK(k)KV()V", `{"k":""}`},
+		{"fK(k)Kv", "fK(k)KV(v)V", `{"k":"v"}`},
 		{"fK(aK(b)KV(1)V", "fK()KV(a)VK(b)KV(1)V", `{"":"a","b":"1"}`},
 		{"f)K", "fK()KV()V", `{"":""}`},
 	} {

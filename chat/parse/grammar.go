@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/chat/parse/notation"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -99,7 +100,7 @@ type callSyntax struct {
 func objects(name, arguments string) func(Offer) (string, error) {
 	return func(o Offer) (string, error) {
 		args, err := o.arguments()
-		return seq(literal(`{"`+name+`": `+string(quote(o.Name))+`, "`+arguments+`": `), args, literal("}")), err
+		return seq(literal(`{"`+name+`": `+string(notation.Quote(o.Name))+`, "`+arguments+`": `), args, literal("}")), err
 	}
 }
 
@@ -114,7 +115,7 @@ func named(between string) func(Offer) (string, error) {
 // keyed describes calls as JSON objects whose only key is the name.
 func keyed(o Offer) (string, error) {
 	args, err := o.arguments()
-	return seq(literal(`{`+string(quote(o.Name))+`: `), args, literal("}")), err
+	return seq(literal(`{`+string(notation.Quote(o.Name))+`: `), args, literal("}")), err
 }
 
 // solarCall describes calls of Solar Open, which have an id.

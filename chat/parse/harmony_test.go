@@ -27,7 +27,7 @@ func TestHarmony(t *testing.T) {
 		{"F(Hello.)R", `C"Hello."`},
 		{"F(Hello.", `C"Hello."`},
 		{"A(Hm, é.)EF(Hello é.)R", `T"Hm, é." C"Hello é."`},
-		{"A(one)EA(two)EF( x \n", `T"onetwo" C" x \n"`},
+		{"A(one)EA(two)EF( x \n", `T"one\n\ntwo" C" x \n"`},
 		{"C(Let me look.)E" + callF + `{"a": 1})L`, `C"Let me look." f{"a":1}`},
 		{"A(I call f.)E" + callF + `{"a": "<b>"}`, `T"I call f." f{"a":"<b>"}`},
 		{"A(x)E to=functions.f<|channel|>commentary json<|message|>{})L", `T"x" f{}`},
@@ -39,7 +39,7 @@ func TestHarmony(t *testing.T) {
 		{"A(no endF(y", `T"no end" C"y"`},
 		{"A()EF()R", ``},
 		{"A(x", `T"x"`},
-		{"A(x)EF", `T"x"`},
+		{"A(x)E<|channel|>final", `T"x"`},
 		{"A(x)E<|channel|>fin", `T"x"`},
 		{"A(x<|mes", `T"x<|mes"`},
 		{"F(a < b <| c <|en <|message|> <|constrain|>", `C"a < b <| c <|en <|message|> <|constrain|>"`},
@@ -50,7 +50,7 @@ func TestHarmony(t *testing.T) {
 		{"A(x<|end|>Hello", `T"x" C"Hello"`},
 		// Damaged and incomplete calls.
 		{callF + `[1])L`, `D"` + strings.TrimSuffix(callF, "") + `[1]"`},
-		{callF + `{"a":)LF(y`, `D"` + callF + `{\"a\":" C"y"`},
+		{callF + `{"a":)LF(y`, `D"` + callF + `{\"a\":" C"\n\ny"`},
 		{callF + `{"a":`, `I"` + callF + `{\"a\":"`},
 		{callF, `I"` + callF + `"`},
 	} {
@@ -62,9 +62,9 @@ func TestHarmony(t *testing.T) {
 // A call and a header that are too long become text, and the rest is read on.
 func TestLongHarmony(t *testing.T) {
 	long := strings.Repeat("x", maxHeader)
-	check(t, "harmony", Options{MaxCall: 8}, headers(callF+`{"a":"bcdefghij"})EF(y`),
-		`D"`+callF+`{\"a\":\"bc" C"defghij\"}y"`)
-	p := mustNew(t, "harmony", Options{})
+	check(t, "harmony", Options{Tools: offered.Tools, MaxCall: 8}, headers(callF+`{"a":"bcdefghij"})EF(y`),
+		`D"`+callF+`{\"a\":\"bc" C"defghij\"}\n\ny"`)
+	p := mustNew(t, "harmony", offered)
 	events, err := feed(t, p, "<|channel|>"+long, long, headers("<|end|>A(z"))
 	if want := `C"<|channel|>` + long + long + `" T"z"`; err != nil || describe(events) != want {
 		t.Errorf("%d events, %v", len(events), err)
@@ -148,7 +148,7 @@ func TestHarmonyGrammar(t *testing.T) {
 		} else {
 			text = writeFrames(t, both, v, r)
 		}
-		events, err := feed(t, mustNew(t, "harmony", Options{}), text)
+		events, err := feed(t, mustNew(t, "harmony", offered), text)
 		if err != nil || len(events) == 0 {
 			t.Fatalf("%q: %v", text, err)
 		}

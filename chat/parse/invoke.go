@@ -1,105 +1,43 @@
 package parse
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
 // invokeForm returns the form of calls as XML elements, one or more between the tags open and end: <invoke
-// name="f"><parameter name="k">v</parameter></invoke>. mark precedes the names of elements (DeepSeek V3.2).
+// name="f"><parameter name="k">v</parameter></invoke>. mark precedes the names of elements (DeepSeek V3.2). The body
+// may also be JSON.
 func invokeForm(open, end, mark string) form {
-	return form{
-		open: open, tag: end,
-		end: tagsEnd(end),
-		parse: func(t tools, body string, complete bool) ([]ToolCall, error) {
-			if firstByte([]byte(body)) == '{' { // instead of elements
-				return parseJSON(t, body, complete)
+	e := &elements{
+		open: open, end: end, strict: true,
+		call: "<" + mark + "invoke ", callEnd: "</" + mark + "invoke>",
+		param: "<" + mark + "parameter ", paramEnd: "</" + mark + "parameter>",
+		name: func(head string) string { return attribute(head, "name") },
+		arg: func(head, value string) arg {
+			a := arg{key: attribute(head, "name"), value: value}
+			switch attribute(head, "string") {
+			case "true":
+				a.json = notation.Quote(value)
+			case "false":
+				if v, err := notation.Compact(value); err == nil {
+					a.json = v
+				}
+			default:
+				a.value = oneLine(value)
 			}
-			return parseInvokes(t, mark, body, complete)
+			return a
 		},
 	}
+	return orJSON(form{open: open, tag: end, end: func(o offer) ender { return e.scan(o) }, parse: e.parse})
 }
 
-func parseInvokes(t tools, mark, body string, complete bool) ([]ToolCall, error) {
-	wrong := func(why string) ([]ToolCall, error) {
-		if !complete {
-			return nil, fmt.Errorf("%w: %s", ErrIncomplete, why)
-		}
-		return nil, fmt.Errorf("%w: %s", ErrCall, why)
-	}
-	var calls []ToolCall
-	for rest := strings.Trim(body, spaces); rest != ""; rest = strings.TrimLeft(rest, spaces) {
-		head, inner, _ := strings.Cut(rest, ">")
-		name, ok := attribute(head, "<"+mark+"invoke", "name")
-		if !ok || name == "" {
-			return wrong("the call does not begin with an invoke element that has a name")
-		}
-		args, after, ok := parseParameters(mark, inner)
-		if !ok {
-			return wrong("an element is not closed")
-		}
-		if !complete {
-			if err := t.checkTruncated(name, args); err != nil {
-				return nil, err
-			}
-		}
-		c, err := t.call(name, args)
-		if err != nil {
-			return nil, err
-		}
-		calls = append(calls, c)
-		rest = after
-	}
-	if len(calls) == 0 {
-		return wrong("empty body")
-	}
-	return calls, nil
-}
-
-// parseParameters parses the parameters of an invoke element and its closing tag.
-func parseParameters(mark, s string) (args []arg, after string, ok bool) {
-	for {
-		s = strings.TrimLeft(s, spaces)
-		if after, ok := strings.CutPrefix(s, "</"+mark+"invoke>"); ok {
-			return args, after, true
-		}
-		head, rest, ok := strings.Cut(s, ">")
-		name, named := attribute(head, "<"+mark+"parameter", "name")
-		if !ok || !named {
-			return nil, "", false
-		}
-		value, rest, ok := strings.Cut(rest, "</"+mark+"parameter>")
-		if !ok {
-			return nil, "", false
-		}
-		a := arg{key: name, value: value}
-		switch kind, _ := attribute(head, "<"+mark+"parameter", "string"); kind {
-		case "true":
-			a.json = quote(value)
-		case "false":
-			if v, err := compact(value); err == nil {
-				a.json = v
-			}
-		default:
-			a.value = strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")
-		}
-		args = append(args, a)
-		s = rest
-	}
-}
-
-// attribute returns an attribute of an element. head is the opening tag without ">".
-func attribute(head, element, name string) (value string, ok bool) {
-	rest, ok := strings.CutPrefix(head, element)
-	if !ok {
-		return "", false
-	}
-	_, rest, ok = strings.Cut(rest, " "+name+`="`)
-	if !ok {
-		return "", false
-	}
-	value, _, ok = strings.Cut(rest, `"`)
-	return value, ok
+// attribute returns an attribute of an element, "" if there is none. head is the opening tag without its name and >.
+func attribute(head, name string) string {
+	_, rest, _ := strings.Cut(" "+head, " "+name+`="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
 }
 
 // invokes returns the syntax of these calls. With a mark, an attribute of a parameter tells whether its value is a

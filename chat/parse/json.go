@@ -1,43 +1,15 @@
 package parse
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
-
-// compact validates a JSON value and removes insignificant white space. It escapes control characters inside strings,
-// which models write although JSON forbids them.
-func compact(text string) (json.RawMessage, error) {
-	var b bytes.Buffer
-	if err := json.Compact(&b, []byte(escapeControls(strings.ToValidUTF8(text, "\uFFFD")))); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-func escapeControls(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return r < ' ' }) < 0 {
-		return text
-	}
-	var b strings.Builder
-	var s jsonScan
-	for i := range len(text) {
-		c := text[i]
-		if s.str && c < ' ' {
-			fmt.Fprintf(&b, `\u%04x`, c)
-			s.esc = false
-			continue
-		}
-		s.add(c)
-		b.WriteByte(c)
-	}
-	return b.String()
-}
 
 // jsonCall has the keys of a call in all published templates.
 type jsonCall struct {
@@ -70,7 +42,7 @@ func parseKeyed(_ tools, body string, complete bool) ([]ToolCall, error) {
 		kind = ErrIncomplete
 	}
 	var list []map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(escapeControls(strings.ToValidUTF8(body, "\uFFFD"))), &list); err != nil {
+	if err := json.Unmarshal([]byte(notation.EscapeControls(strings.ToValidUTF8(body, "\uFFFD"))), &list); err != nil {
 		return nil, fmt.Errorf("%w: %w", kind, err)
 	}
 	var calls []ToolCall
@@ -93,7 +65,7 @@ func parseKeyed(_ tools, body string, complete bool) ([]ToolCall, error) {
 }
 
 func jsonCalls(body string) ([]ToolCall, error) {
-	d := json.NewDecoder(strings.NewReader(escapeControls(strings.ToValidUTF8(body, "\uFFFD"))))
+	d := json.NewDecoder(strings.NewReader(notation.EscapeControls(strings.ToValidUTF8(body, "\uFFFD"))))
 	var calls []ToolCall
 	for {
 		var v json.RawMessage
@@ -163,7 +135,7 @@ func arguments(v json.RawMessage) (json.RawMessage, error) {
 	if s[0] != '{' {
 		return nil, errors.New("the arguments are not a JSON object")
 	}
-	return compact(s)
+	return notation.Compact(s)
 }
 
 // text returns the text of a JSON string or number, otherwise "".
@@ -202,7 +174,7 @@ func parseBare(t tools, body string, complete bool) ([]ToolCall, error) {
 	object := strings.TrimLeft(strings.TrimPrefix(rest, "{"), spaces)
 	object = strings.TrimLeft(strings.TrimPrefix(object, `"name"`), spaces+":")
 	for name := range t {
-		if strings.HasPrefix(object, string(quote(name))) || strings.HasPrefix(rest, name+"(") {
+		if strings.HasPrefix(object, string(notation.Quote(name))) || strings.HasPrefix(rest, name+"(") {
 			return nil, ErrIncomplete
 		}
 	}
@@ -234,6 +206,9 @@ func parseMistral(t tools, body string, complete bool) ([]ToolCall, error) {
 	return []ToolCall{{ID: strings.Trim(id, spaces), Name: name, Arguments: args}}, nil
 }
 
+// deepSeekMark separates the name of a call of DeepSeek from its arguments, or the type from both.
+const deepSeekMark = "<｜tool▁sep｜>"
+
 // parseDeepSeek parses NAME<sep>{...} of V3.1, or TYPE<sep>NAME and a JSON code fence of V3 and R1.
 func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 	wrong := func(why string) ([]ToolCall, error) {
@@ -242,16 +217,19 @@ func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 		}
 		return nil, fmt.Errorf("%w: %s", ErrCall, why)
 	}
-	name, rest, ok := strings.Cut(body, "<｜tool▁sep｜>")
+	name, rest, ok := strings.Cut(body, deepSeekMark)
 	if !ok {
 		return wrong("no separator")
 	}
 	if fenced, args, ok := strings.Cut(rest, "```"); ok && !strings.Contains(fenced, "{") {
+		if strings.Trim(name, spaces) != "function" {
+			return wrong("the type is not function")
+		}
 		name = fenced
 		args = strings.TrimPrefix(args, "json")
 		rest = strings.TrimSuffix(strings.TrimRight(args, spaces), "```")
 	}
-	if name = strings.Trim(name, spaces); name == "" {
+	if name = strings.Trim(name, spaces); name == "" || strings.ContainsAny(name, spaces) {
 		return wrong("no name")
 	}
 	args, err := arguments(json.RawMessage(strings.Trim(rest, spaces)))
@@ -287,6 +265,7 @@ func parseSolar(_ tools, body string, complete bool) ([]ToolCall, error) {
 
 // Separators of a call of Solar Open.
 const (
-	solarName = "<|tool_call:name|>"
-	solarArgs = "<|tool_call:args|>"
+	solarName  = "<|tool_call:name|>"
+	solarArgs  = "<|tool_call:args|>"
+	solarClose = "<|tool_call:end|>"
 )

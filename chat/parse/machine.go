@@ -3,8 +3,10 @@ package parse
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
 // maxSpace bounds the white space that is held back, in bytes.
@@ -20,51 +22,59 @@ const (
 
 // machine is a Parser. It processes single bytes, so the events cannot depend on how the text is split.
 type machine struct {
-	f     *format
-	tools tools
-	max   int
-	think Tags
+	f      *format
+	offer  offer
+	max    int
+	think  Tags   // of the thinking; outside of it, those that the template has
+	thinks []Tags // all tags that may open it
 
 	state state
 	// only white space so far, since the start of the text or of the thinking, or since the end of the thinking
-	fresh  bool
-	skip   bool   // drop white space, as after a tag
-	after  bool   // directly after a call: drop the format's noise
-	name   string // the word that may follow the thinking's opening tag and is dropped; "" once it cannot come
-	space  []byte // white space held back
-	cand   []byte // held back: the beginning of a tag
-	call   pending
-	simple bool // calls end at the first closing tag, even inside a string
+	fresh   bool
+	skip    bool   // drop white space, as after a tag
+	after   bool   // directly after a call: drop the format's noise
+	thought bool   // thinking has ended
+	frames  int    // tags of the format's frame that are open
+	name    string // the word that may follow the thinking's opening tag and is dropped; "" once it cannot come
+	space   []byte // white space held back
+	cand    []byte // held back: the beginning of a tag
+	held    *tag   // cand is this tag, unless a quote follows
+	near    place
+	call    pending
+	hasty   []ToolCall // calls before the end of the thinking
 
-	text  []byte // of the current event
-	kind  Kind
-	out   []Event
-	err   error     // the first error
+	backlog
+	writer
 	first [256]bool // first bytes of all tags
 }
 
 // pending is an unfinished call.
 type pending struct {
-	form  *form
-	space []byte // before it
-	open  string
-	body  []byte
-	end   ender
+	form   *form
+	offer  offer
+	within state  // where it began
+	open   []byte // the opening tag, and the white space after it
+	leads  bool   // open is the format's lead: the opening tag must follow
+	body   []byte
+	end    ender
+	failed *step // no call begins with the body; it may still repeat the opening tag
 }
 
 func newMachine(f *format, opts Options) *machine {
-	m := &machine{f: f, tools: newTools(opts.Tools), max: opts.MaxCall, think: f.think, fresh: true}
-	if opts.Think.Close != "" {
-		m.think = opts.Think
+	m := &machine{f: f, offer: offer{tools: newTools(opts.Tools)}, max: opts.MaxCall, think: f.think, fresh: true}
+	if m.think.Close != "" {
+		m.thinks = []Tags{m.think}
+	}
+	if opts.Think.Close != "" && opts.Think != m.think {
+		m.think, m.thinks = opts.Think, append(m.thinks, opts.Think)
 	}
 	if m.max <= 0 {
 		m.max = defaultMaxCall
 	}
-	m.mark(m.think.Open, m.think.Close)
-	m.mark(f.control...)
-	m.mark(f.noise...)
-	for _, form := range f.forms {
-		m.mark(form.open)
+	for _, t := range m.texts() {
+		if t != "" {
+			m.first[t[0]] = true
+		}
 	}
 	if opts.Thinking && m.think.Close != "" {
 		m.state, m.skip = inThinking, true
@@ -72,268 +82,301 @@ func newMachine(f *format, opts Options) *machine {
 	return m
 }
 
-func (m *machine) mark(tags ...string) {
-	for _, t := range tags {
-		if t != "" {
-			m.first[t[0]] = true
-		}
-	}
-}
-
+// Feed implements [Parser].
 func (m *machine) Feed(text string) []Event {
 	for i := range len(text) {
-		m.byte(text[i])
+		m.fed++
+		if m.byte(text[i]); len(m.todo) > 0 {
+			m.each(m.byte)
+		}
 	}
-	m.flush(false)
 	return m.take()
 }
 
+// Close implements [Parser].
 func (m *machine) Close() ([]Event, error) {
-	m.close()
-	if m.state == inCall {
+	m.endTags()
+	for m.state == inCall {
 		m.unfinished()
+		m.each(m.byte)
+		m.endTags()
 	}
-	m.put(m.cand)
-	m.cand = nil
-	m.put(m.space)
-	m.space = nil
+	m.endSpace()
 	m.flush(true)
 	return m.take(), m.err
 }
 
-// close rejects a tag that the end of the text left unfinished.
-func (m *machine) close() {
+// endTags decides about tags that the end of the text leaves open.
+func (m *machine) endTags() {
 	for len(m.cand) > 0 && m.state != inCall {
-		m.reject()
+		switch held := m.held; {
+		case held != nil:
+			m.cand, m.held = nil, nil
+			held.act(m)
+		case m.lone() && slices.ContainsFunc(m.thinks, func(t Tags) bool { return t.Close == string(m.cand) }):
+			m.cand = nil
+			m.drop()
+		default:
+			m.reject()
+		}
+		m.each(m.byte)
 	}
-}
-
-func (m *machine) take() []Event {
-	out := m.out
-	m.out = nil
-	return out
 }
 
 // byte processes one byte.
 func (m *machine) byte(b byte) {
-	switch {
-	case m.state == inCall:
+	if m.state == inCall {
 		m.callByte(b)
 		return
-	case len(m.cand) == 0 && !m.first[b] && m.name == "":
+	}
+	if held := m.held; held != nil {
+		text := m.cand
+		m.cand, m.held = nil, nil
+		if b == m.near.before[1] {
+			m.literal(text)
+		} else {
+			held.act(m)
+		}
+	}
+	if len(m.cand) == 0 && !m.first[b] && m.name == "" {
 		m.plain(b)
 		return
 	}
 	m.cand = append(m.cand, b)
-	for len(m.cand) > 0 && m.state != inCall {
-		t, more := m.match()
-		if t != nil {
-			m.cand = m.cand[:0]
-			t.act(m)
-			return
-		}
-		if more {
-			return
-		}
+	t, more := m.match()
+	switch {
+	case t != nil && !t.opens && m.near.quoted():
+		m.held = t
+	case t != nil:
+		m.cand = nil
+		t.act(m)
+	case !more:
 		m.reject()
 	}
 }
 
 // reject treats the first byte of cand as text. The remaining bytes may still begin a tag.
 func (m *machine) reject() {
-	b := m.cand[0]
-	m.cand = m.cand[1:]
-	rest := m.cand
+	b, rest := m.cand[0], m.cand[1:]
 	m.cand = nil
+	m.todo = append(m.todo, rest)
 	m.plain(b)
-	for _, b := range rest {
-		m.byte(b)
-	}
 }
 
 // plain processes a byte of text.
 func (m *machine) plain(b byte) {
-	if isSpace(b) {
-		if m.skip {
-			return
-		}
-		if m.space = append(m.space, b); len(m.space) >= maxSpace {
-			m.put(m.space)
-			m.space = m.space[:0]
-		}
+	if m.f.bare != nil && (b == '{' || b == '[') && m.state == inContent && (m.fresh || m.after) && m.calls() {
+		m.begin(m.f.bare)
+		m.callByte(b)
 		return
 	}
-	if m.bare(b) {
-		return
-	}
-	m.put(m.space)
-	m.space = m.space[:0]
-	m.put([]byte{b})
-	m.fresh, m.skip, m.after, m.name = false, false, false, ""
+	m.literal([]byte{b})
 }
 
-// bare begins a call without an opening tag: JSON at the start of the response, or directly after such a call.
-func (m *machine) bare(b byte) bool {
-	if m.f.bare == nil || b != '{' && b != '[' || m.state != inContent || !(m.fresh || m.after) || len(m.tools) == 0 {
-		return false
+// literal adds text in which no tags are looked for.
+func (m *machine) literal(text []byte) {
+	for i, b := range text {
+		m.near.add(b)
+		if isSpace(b) {
+			if m.space = append(m.space, b); len(m.space) >= maxSpace {
+				skip := m.skip
+				m.endSpace()
+				m.skip = skip
+			}
+			continue
+		}
+		m.endSpace()
+		m.put(m.kindNow(), text[i:i+1])
+		m.fresh, m.after, m.name = false, false, ""
 	}
-	m.begin(m.f.bare, "")
-	m.callByte(b)
-	return true
 }
 
-func (m *machine) begin(f *form, open string) {
-	m.call = pending{form: f, open: open, end: f.end(), space: bytes.Clone(m.space)}
-	m.space = m.space[:0]
+// endSpace ends white space: it is text, or next to a dropped tag.
+func (m *machine) endSpace() {
+	if m.skip {
+		m.part(m.kindNow(), m.space)
+	} else {
+		m.put(m.kindNow(), m.space)
+	}
+	m.skip, m.space = false, m.space[:0]
+}
+
+// cut notes that a tag is dropped here, with the white space before it.
+func (m *machine) cut() {
+	m.part(m.kindNow(), m.space)
+	m.skip, m.space = true, m.space[:0]
+	m.near.reset()
+}
+
+func (m *machine) kindNow() Kind {
+	if m.state == inThinking {
+		return Thinking
+	}
+	return Content
+}
+
+// calls reports whether text may be a call.
+func (m *machine) calls() bool { return len(m.offer.tools) > 0 && !m.tired() }
+
+func (m *machine) begin(f *form) {
+	o := m.offer
+	o.known = m.state == inThinking || m.near.fence // an example, perhaps
+	m.call = pending{form: f, offer: o, within: m.state, open: []byte(f.open), end: f.end(o)}
 	m.state = inCall
 }
 
 func (m *machine) callByte(b byte) {
 	c := &m.call
-	c.body = append(c.body, b)
-	if n, ended := c.end.add(c.body, m.simple); ended {
-		if at, size := c.end.passed(); at > 0 {
-			if _, err := c.form.parse(m.tools, string(c.body[:n]), true); err != nil {
-				m.split(at, size)
-				return
-			}
+	if len(c.body) == 0 && isSpace(b) && c.form.open != "" {
+		if c.open = append(c.open, b); len(c.open) >= m.max {
+			m.giveUp("")
 		}
-		m.finish(string(c.body[:n]), "", string(c.body[n:]), true)
 		return
 	}
-	if partialRune(c.body) > 0 {
-		return
+	c.body = append(c.body, b)
+	if c.failed == nil && !c.leads {
+		st := c.end.add(c.body)
+		switch st.verdict {
+		case ended:
+			c.offer.known = c.offer.known || st.untied
+			m.finish(st.n, st.size, true)
+			return
+		case broken:
+			c.failed = &st
+		}
 	}
-	if len(c.body) >= m.max {
-		m.giveUp(fmt.Errorf("%w: longer than %d bytes", ErrCall, m.max))
-	} else if why := c.end.rejected(); why != "" {
-		m.giveUp(fmt.Errorf("%w: %s", ErrCall, why))
+	repeated := c.form.open != "" && len(c.body) <= len(c.form.open) && c.form.open[:len(c.body)] == string(c.body)
+	switch {
+	case repeated && len(c.body) == len(c.form.open):
+		c.open, c.body, c.failed, c.end = append(c.open, c.body...), nil, nil, c.form.end(c.offer)
+		c.leads = false
+	case c.leads && !repeated:
+		m.giveUp("")
+	case c.failed != nil && !repeated:
+		m.giveUp(c.failed.why)
+	case c.within == inThinking && hasSuffix(c.body, m.think.Close):
+		m.giveUp("")
+	case len(c.body) >= m.max && partialRune(c.body) == 0:
+		m.giveUp(fmt.Sprintf("longer than %d bytes", m.max))
 	}
 }
 
-// finish ends a call with this body. rest is text after the call that was already read.
-func (m *machine) finish(body, rest, closing string, complete bool) {
+// finish ends a call with the first n bytes of its body, which a closing tag of that size follows.
+func (m *machine) finish(n, size int, complete bool) {
 	c := m.call
-	m.call = pending{}
-	m.state, m.fresh = inContent, false
-	calls, err := c.form.parse(m.tools, body, complete)
-	switch {
-	case err == errNoCall:
-		m.put(c.space)
-		m.put([]byte(c.open + body + closing))
-		m.skip, m.after = false, false
-	case err != nil:
-		m.damaged(string(c.space)+c.open+body+closing, err)
-		m.skip, m.after = false, false
-	default:
-		m.flush(true)
-		for _, call := range calls {
-			m.out = append(m.out, Event{Kind: Call, Call: call})
+	body, rest := string(c.body[:n]), c.body[n+size:]
+	calls, err := c.form.parse(m.offer.tools, body, complete)
+	for _, call := range calls {
+		if err == nil && !c.offer.accepts(call.Name) {
+			err = errNoCall
 		}
-		m.skip, m.after = true, true
 	}
-	for i := range len(rest) {
-		m.byte(rest[i])
+	switch {
+	case err == errNoCall || err != nil && c.within == inThinking:
+		m.restore("")
+		return
+	case err != nil:
+		m.damage(c.body[:n+size], err)
+	default:
+		m.state, m.call = c.within, pending{}
+		m.cut()
+		m.writer.call(m.once(calls))
+		m.after, m.fresh = true, false
 	}
+	m.repeat(rest)
+}
+
+// once drops calls that repeat, after the thinking, one that came before its end.
+func (m *machine) once(calls []ToolCall) (out []ToolCall) {
+	for _, c := range calls {
+		same := func(d ToolCall) bool { return d.Name == c.Name && bytes.Equal(d.Arguments, c.Arguments) }
+		switch i := slices.IndexFunc(m.hasty, same); {
+		case m.state == inThinking:
+			m.hasty = append(m.hasty, c)
+		case i >= 0:
+			m.hasty = slices.Delete(m.hasty, i, i+1)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// giveUp ends a call that is none, unless it ended earlier. why is "" if its text has not even begun like one.
+func (m *machine) giveUp(why string) {
+	if n, size := m.call.end.passed(m.call.body); size > 0 {
+		m.finish(n, size, true)
+		return
+	}
+	m.restore(why)
+}
+
+// restore takes the opening tag of a call for text, and processes the text after it again.
+func (m *machine) restore(why string) {
+	c := m.call
+	if why != "" && c.within == inContent && c.form.open != "" {
+		m.damage(nil, fmt.Errorf("%w: %s", ErrCall, why))
+		m.repeat(c.body)
+		return
+	}
+	m.state, m.call = c.within, pending{}
+	if c.form.open == "" {
+		c.open, c.body = c.body[:1], c.body[1:] // it would begin the call again
+	}
+	m.literal(c.open)
+	m.repeat(c.body)
+}
+
+// damage emits a call with that body as damaged.
+func (m *machine) damage(body []byte, err error) {
+	c := m.call
+	m.state, m.call = c.within, pending{}
+	text := string(c.open) + string(body)
+	if !m.skip {
+		text = string(m.space) + text
+		m.space = m.space[:0]
+	}
+	m.endSpace()
+	m.damaged(text, err)
+	m.fresh, m.after = false, false
+	m.near.reset()
 }
 
 // unfinished handles a call that the end of the text interrupts.
 func (m *machine) unfinished() {
-	for m.state == inCall {
-		c := m.call
-		if c.form.untilEnd != nil && c.form.untilEnd(c.body) {
-			m.finish(string(c.body), "", "", true)
-			continue
-		}
-		if at, size := c.end.passed(); at > 0 {
-			m.split(at, size)
-			continue
-		}
-		body := strings.TrimRight(cutPartial(string(c.body), c.form.tag), spaces)
-		calls, err := c.form.parse(m.tools, body, false)
-		if err == nil && len(calls) > 0 {
-			m.finish(body, "", "", false)
-			continue
-		}
-		if err == errNoCall {
-			m.finish(string(c.body), "", "", false)
-			continue
-		}
-		m.giveUp(fmt.Errorf("%w: the text ends inside the call", ErrIncomplete))
-	}
-	m.close()
-}
-
-// split ends a call at a closing tag that was wrongly considered part of a string, and parses the text after it again.
-// From then on the first closing tag ends a call, so no text is parsed a third time.
-func (m *machine) split(at, size int) {
-	body, rest := string(m.call.body[:at-size]), string(m.call.body[at:])
-	m.simple = true
-	m.finish(body, rest, m.call.form.tag, true)
-}
-
-// giveUp emits the text of a call as a damaged event.
-func (m *machine) giveUp(err error) {
-	if at, size := m.call.end.passed(); at > 0 {
-		m.split(at, size)
-		return
-	}
 	c := m.call
-	m.call = pending{}
-	m.state, m.fresh, m.skip, m.after = inContent, false, false, false
-	m.damaged(string(c.space)+c.open+string(c.body), err)
-}
-
-func (m *machine) damaged(text string, err error) {
-	m.flush(true)
-	if m.err == nil {
-		m.err = err
-	}
-	m.out = append(m.out, Event{Kind: Damaged, Text: text, Err: err})
-}
-
-// put appends text to the event of the current state.
-func (m *machine) put(text []byte) {
-	if len(text) == 0 {
+	if c.failed != nil {
+		m.giveUp(c.failed.why)
 		return
 	}
-	kind := Content
-	if m.state == inThinking {
-		kind = Thinking
+	if c.leads {
+		m.restore("")
+		return
 	}
-	if kind != m.kind {
-		m.flush(true)
-		m.kind = kind
+	if c.form.untilEnd != nil && c.form.untilEnd(c.body) {
+		m.finish(len(c.body), 0, true)
+		return
 	}
-	m.text = append(m.text, text...)
+	if n, size := c.end.passed(c.body); size > 0 {
+		m.finish(n, size, true)
+		return
+	}
+	body := strings.TrimRight(cutPartial(string(c.body), c.form.tag), spaces)
+	calls, err := c.form.parse(m.offer.tools, body, false)
+	switch {
+	case err == nil && len(calls) > 0:
+		c.body = []byte(body)
+		m.call = c
+		m.finish(len(body), 0, false)
+	case err == errNoCall || c.within == inThinking:
+		m.state, m.call = c.within, pending{}
+		m.literal(slices.Concat(c.open, c.body))
+	default:
+		m.damage(c.body, fmt.Errorf("%w: the text ends inside the call", ErrIncomplete))
+	}
 }
 
-// flush emits the collected text. An incomplete character at its end stays, unless all is set.
-func (m *machine) flush(all bool) {
-	n := len(m.text)
-	if !all {
-		n -= partialRune(m.text)
-	}
-	if n > 0 {
-		m.out = append(m.out, Event{Kind: m.kind, Text: string(m.text[:n])})
-		m.text = append(m.text[:0], m.text[n:]...)
-	}
-}
-
-// partialRune returns the length of the incomplete character at the end of text.
-func partialRune(text []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
-		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
-			if !utf8.FullRune(tail) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
-}
-
-const spaces = " \t\n\r\v\f"
+const spaces = notation.Spaces
 
 func isSpace(b byte) bool { return strings.IndexByte(spaces, b) >= 0 }
 

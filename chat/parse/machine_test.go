@@ -23,7 +23,7 @@ func TestStreaming(t *testing.T) {
 		{"</function>\n</tool_call", ``},
 		{">", `f{}`},
 		{"\n\n", ``},
-		{"x", `C"x"`},
+		{"x", `C"\n\nx"`},
 		{" ", ``},
 	} {
 		if got := describe(p.Feed(c.in)); got != c.want {
@@ -48,7 +48,7 @@ func TestLimits(t *testing.T) {
 	check(t, "hermes", o, `<tool_call>{"name": "f"}</tool_call>`, "f{}")
 	for pad := range 4 { // the limit splits no character
 		check(t, "hermes", o, `<tool_call>{"`+strings.Repeat("x", pad)+strings.Repeat("😀", 40),
-			`D"<tool_call>{\"`+strings.Repeat("x", pad)+strings.Repeat("😀", 25-pad/2)+`" C"`+strings.Repeat("😀", 15+pad/2)+`"`)
+			`D"<tool_call>" C"{\"`+strings.Repeat("x", pad)+strings.Repeat("😀", 40)+`"`)
 	}
 
 	// White space is held back only up to maxSpace.
@@ -71,10 +71,15 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// others returns the tags of a format that are not in its lists.
+func (f *format) others() []string {
+	return []string{f.think.Open, f.think.Close, strings.TrimSpace(f.name), f.lead, f.frame.Open, f.frame.Close}
+}
+
 // lost returns the part of text that is missing in out, or "" if only white space and tags are missing. It compares
 // bytes, because a tag may follow an incomplete character.
 func lost(f *format, text, out string) string {
-	drop := slices.Concat(f.control, f.noise, []string{f.think.Open, f.think.Close, strings.TrimSpace(f.name)})
+	drop := slices.Concat(f.control, f.around, f.noise, f.others())
 	for _, form := range f.forms {
 		drop = append(drop, form.open, form.tag)
 	}

@@ -58,10 +58,10 @@ type Tags struct{ Open, Close string }
 
 // Options describe the prompt that the model continues.
 type Options struct {
-	Tools []Tool
+	Tools []Tool // none: no text is a call
 	// Thinking means that the prompt already opened the thinking; see [Opens].
 	Thinking bool
-	// Think overrides the thinking tags of the format.
+	// Think are thinking tags that the template has, besides those of the format.
 	Think Tags
 	// MaxCall bounds the text of one call in bytes; 0 means 4 MiB.
 	MaxCall int
@@ -77,7 +77,7 @@ type Parser interface {
 	Close() ([]Event, error)
 }
 
-// New returns a parser for a format or alias. The zero Options suit a model without tools.
+// New returns a parser for a format or alias. The zero Options suit a conversation without tools.
 func New(name string, opts Options) (Parser, error) {
 	f, ok := lookup(name)
 	if !ok {

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
 // tools are the offered tools by name.
@@ -128,12 +127,12 @@ func (t tools) call(name string, args []arg) (ToolCall, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(quote(a.key))
+		b.Write(notation.Quote(a.key))
 		b.WriteByte(':')
 		if a.json != nil {
 			b.Write(a.json)
 		} else {
-			b.Write(typed(a.value, t[name].types[a.key]))
+			b.Write(notation.Typed(a.value, t[name].types[a.key]))
 		}
 	}
 	b.WriteByte('}')
@@ -173,56 +172,4 @@ func (t tools) checkTruncated(name string, args []arg) error {
 		}
 	}
 	return nil
-}
-
-// typed converts a value to the narrowest matching type of its schema, or to a string if no type matches.
-func typed(value string, types []string) json.RawMessage {
-	if strings.EqualFold(value, "null") {
-		return json.RawMessage("null")
-	}
-	has := func(name string) bool { return slices.Contains(types, name) }
-	if has("boolean") {
-		switch lower := strings.ToLower(value); {
-		case lower == "true" || lower == "false":
-			return json.RawMessage(lower)
-		case !slices.ContainsFunc(types, func(t string) bool { return t != "boolean" }):
-			return json.RawMessage("false")
-		}
-	}
-	if has("integer") {
-		if i, err := strconv.ParseInt(value, 10, 64); err == nil {
-			return strconv.AppendInt(nil, i, 10)
-		}
-	}
-	if has("number") {
-		if f, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			return number(f)
-		}
-	}
-	for _, kind := range []struct{ name, open string }{{"array", "["}, {"object", "{"}} {
-		if text := strings.Trim(value, spaces); has(kind.name) && strings.HasPrefix(text, kind.open) {
-			if v, rest, err := pythonValue(text, 0); err == nil && rest == "" {
-				return v
-			}
-		}
-	}
-	return quote(value)
-}
-
-// number formats a number; integral numbers become integers.
-func number(f float64) json.RawMessage {
-	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-		return strconv.AppendInt(nil, int64(f), 10)
-	}
-	out, _ := json.Marshal(f)
-	return out
-}
-
-// quote returns a JSON string. Invalid UTF-8 becomes U+FFFD.
-func quote(s string) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // strings always encode
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -127,7 +127,7 @@ func TestFormatEnds(t *testing.T) {
 func TestFormatAfter(t *testing.T) {
 	l := cached(t, "demo", runtime.Options{})
 	r := prompted(t, l, "Once upon a time", runtime.Request{MaxTokens: 60, IgnoreEOS: true})
-	_, free, _, err := runtimetest.Collect(t.Context(), l, r)
+	freeIDs, free, _, err := runtimetest.Collect(t.Context(), l, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +152,41 @@ func TestFormatAfter(t *testing.T) {
 		}
 		g.seq.Free()
 	}
+	// The start may be within a token: the format applies to the rest of it, too.
+	split := 0
+	for cut := 20; cut < 32; cut++ {
+		for _, drafts := range []int{0, 3} {
+			r.Format.After, r.Format.Source = free[10:cut], `<(yes|no)>[0-9]{3}`
+			r.Draft = runtime.Draft{}
+			if drafts > 0 {
+				r.Draft = runtime.Draft{Mode: runtime.DraftFixed, N: drafts}
+			}
+			ids, text, _, err := runtimetest.Collect(t.Context(), l, r)
+			if err != nil || !regexp.MustCompile(`^`+regexp.QuoteMeta(free[:cut])+`<(yes|no)>[0-9]{3}$`).MatchString(text) {
+				t.Errorf("after %q: %q, %v", r.Format.After, text, err)
+			}
+			if again, err := l.Processor().Tokenizer().Decode(ids, true); err != nil || again != text {
+				t.Errorf("after %q: tokens of %q for %q, %v", r.Format.After, again, text, err)
+			}
+			r.Format.Source = regexp.QuoteMeta(free[cut:40]) + `[0-9]{3}`
+			_, text, _, err = runtimetest.Collect(t.Context(), l, r)
+			if err != nil || !strings.HasPrefix(text, free[:40]) {
+				t.Errorf("after %q, as without a format: %q, %v", r.Format.After, text, err)
+			}
+		}
+		whole := false
+		for n := range freeIDs {
+			text, err := l.Processor().Tokenizer().Decode(freeIDs[:n], true)
+			whole = whole || err == nil && strings.TrimSpace(text) == strings.TrimSpace(free[:cut])
+		}
+		if !whole {
+			split++
+		}
+	}
+	if split == 0 {
+		t.Error("no start was within a token")
+	}
+	r.Draft, r.Format.Source = runtime.Draft{}, `<(yes|no)>[0-9]{3}`
 	r.Format.After = "this never comes"
 	if _, text, last, err := runtimetest.Collect(t.Context(), l, r); err != nil || text != free ||
 		last.Done != runtime.DoneLength {
@@ -162,6 +197,25 @@ func TestFormatAfter(t *testing.T) {
 		t.Errorf("a start that comes too late: %s, %v", last.Done, err)
 	}
 
+	// Before the text that it is behind, the start does not count.
+	r.Format.Source, r.Format.After = `<(yes|no)>`, "a"
+	first, second := strings.Index(free, "a")+1, 30+strings.Index(free[30:], "a")+1
+	for _, c := range []struct {
+		behind, open string
+		from         int // where the format starts
+	}{
+		{"", "", first}, {free[20:30], "", second}, {free[20:30], strings.TrimSpace(free[:6]), second},
+		{free[20:30], "never", first}, {"this never comes", "", len(free)},
+	} {
+		r.Format.Behind, r.Format.Open = c.behind, c.open
+		_, text, _, err := runtimetest.Collect(t.Context(), l, r)
+		want := free[:c.from]
+		if err != nil || text != want+"<yes>" && text != want+"<no>" && (text != want || want != free) {
+			t.Errorf("%+v: %q, %v", c, text, err)
+		}
+	}
+	r.Format.Behind, r.Format.Open = "", ""
+
 	// An optional format may exceed the budget; it is then cut off.
 	r.Format = regex(`[0-9]{80}`)
 	r.Format.After = free[20:26]
@@ -170,7 +224,7 @@ func TestFormatAfter(t *testing.T) {
 	}
 	r.Format.Optional = true
 	if _, text, last, err := runtimetest.Collect(t.Context(), l, r); err != nil || last.Done != runtime.DoneLength ||
-		!regexp.MustCompile(`^`+regexp.QuoteMeta(free[:26])+`.{0,9}[0-9]{20,79}$`).MatchString(text) {
+		!regexp.MustCompile(`^`+regexp.QuoteMeta(free[:26])+`[0-9]{20,79}$`).MatchString(text) {
 		t.Errorf("an optional format of 80 digits: %q, %s, %v", text, last.Done, err)
 	}
 	r.Format.After = "this never comes"

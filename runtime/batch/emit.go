@@ -50,6 +50,17 @@ func (g *generation) emit(token int32, log *runtime.LogProb) (ended bool) {
 			return true
 		}
 	}
+	if ids := g.constraint.Instead(token); len(ids) > 0 {
+		for i, id := range ids {
+			if i > 0 {
+				g.sampler.Skip()
+			}
+			if g.emit(id, nil) {
+				return true
+			}
+		}
+		return false
+	}
 	if !g.request.IgnoreEOS && slices.Contains(g.EOS, token) {
 		g.append(token)
 		return g.done(runtime.Event{Text: g.text.flush()}, runtime.DoneStop)

@@ -20,11 +20,13 @@ type Constraint struct {
 	forcing   bool             // tokens without an alternative are emitted without asking the model
 
 	startText    string  // text after which the format starts; empty: it starts at once
+	behind       string  // text before which startText does not count; empty: there is none, or it has come
 	text         []byte  // generated before the format; only its end, in which startText may begin
 	tokensBefore int     // tokens that may still be generated before inserted is emitted
 	inserted     []int32 // tokens of startText, emitted when tokensBefore is 0; nil: none, or already emitted
 	opening      string  // emit inserted only if the text begins with this; empty: always, or it has begun so
 	tokenText    func(id int32) []byte
+	encode       func(text []byte) []int32                // tokens with exactly these bytes; nil if there are none
 	newMatcher   func(left int) (*grammar.Matcher, error) // nil: no format, only a bound on the tokens before startText
 	inactive     bool                                     // nothing is left to enforce
 
@@ -48,8 +50,9 @@ func (f *Formats) Constrain(ctx context.Context, r runtime.Request, budget int) 
 	}
 	c := &Constraint{
 		forcing: !r.WantsLogProbs(), startText: r.Format.After, tokensBefore: r.Format.Within, tokenText: f.tokenBytes,
+		encode: f.exactTokens,
 	}
-	if r.Format.Kind == "" {
+	if c.behind = r.Format.Behind; r.Format.Kind == "" || c.behind != "" {
 		c.opening = r.Format.Open
 	}
 	if bounded {
@@ -122,7 +125,7 @@ func (c *Constraint) mask(m *grammar.Matcher, left int) []uint32 {
 // mask more than there are valid drafts. left is the number of tokens that remain.
 func (c *Constraint) Masks(drafts []int32, left int) [][]uint32 {
 	if c.matcher == nil { // accept drafts up to the start of the format: masks apply to the tokens after it
-		n, text := 0, slices.Clone(c.text)
+		n, text := 0, slices.Clone(c.text) // up to its first mention, if startText does not count yet
 		for n < len(drafts) {
 			if text = append(text, c.tokenText(drafts[n])...); bytes.Contains(text, []byte(c.startText)) {
 				break
@@ -174,8 +177,8 @@ func (c *Constraint) Accept(id int32, left int) error {
 	return nil
 }
 
-// acceptBefore adds a token before the format. If the token extends beyond the text after which the format starts, the
-// excess bytes are not checked.
+// acceptBefore adds a token before the format. Of a token that extends beyond the text after which the format starts,
+// the rest is text of the format.
 func (c *Constraint) acceptBefore(id int32, left int) (err error) {
 	c.text = append(c.text, c.tokenText(id)...)
 	if c.opening != "" {
@@ -185,24 +188,32 @@ func (c *Constraint) acceptBefore(id int32, left int) (err error) {
 			c.opening = ""
 		case bytes.HasPrefix([]byte(c.opening), generated):
 			return nil
+		case c.behind != "":
+			c.opening, c.behind = "", ""
 		default:
 			c.text, c.inserted, c.inactive = nil, nil, true
 			return nil
 		}
 	}
 	c.tokensBefore--
+	if !c.passBehind() {
+		return nil
+	}
 	at := bytes.Index(c.text, []byte(c.startText))
 	if at < 0 {
 		c.text = c.text[max(0, len(c.text)-len(c.startText)+1):]
 		return nil
 	}
+	rest := c.text[at+len(c.startText):]
 	c.text, c.masks, c.inserted = nil, nil, nil
 	if c.newMatcher == nil {
 		c.inactive = true
 		return nil
 	}
-	c.matcher, err = c.newMatcher(left)
-	return err
+	if c.matcher, err = c.newMatcher(left); err != nil {
+		return err
+	}
+	return c.acceptRest(c.matcher, rest)
 }
 
 // Forced returns the tokens that must come next, whatever the logits are, if left tokens remain.

@@ -124,7 +124,11 @@ func TestMessagesWithTools(t *testing.T) {
 			t.Errorf("%s: %+v", choice, r.Format)
 		}
 	}
-	f.postMessage(t, `{`+sampleRequest+`,"tool_choice":{"type":"none"}}`)
+	got = f.postMessage(t, `{`+sampleRequest+`,"tool_choice":{"type":"none"}}`)
+	if got["stop_reason"] != "end_turn" || len(got["content"].([]any)) != 2 ||
+		strings.Contains(fmt.Sprint(got), "tool_use") {
+		t.Errorf("a call without tools: %v", got)
+	}
 	if got := f.Prompt(t); strings.Contains(got, "T=") {
 		t.Errorf("prompt without tools: %q", got)
 	}

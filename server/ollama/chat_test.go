@@ -128,6 +128,7 @@ func TestChat(t *testing.T) {
 	f.Has(t, "POST", "/api/chat",
 		`{"model":"talk","messages":[{"role":"system","content":"other"},{"role":"user","content":"Hi"}],"stream":false}`,
 		200,
+		`"content":"It is so.<tool_call>{\"name\"`, // no tools, so no call
 		`"role":"assistant"`, `"thinking":"hm"`, `"done":true`, `"stats":{`)
 	f.Has(t, "POST", "/api/chat",
 		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":{"type":"object"},"stream":false,`+

@@ -46,7 +46,8 @@ func TestResponses(t *testing.T) {
 		t.Errorf("request: %+v", r)
 	}
 
-	_, text = f.Ask(t, "POST", "/v1/responses", `{"model":"talk","input":"Hi","stream":true,"top_logprobs":1}`)
+	_, text = f.Ask(t, "POST", "/v1/responses",
+		`{"model":"talk","input":"Hi","tools":[`+flatF+`],"stream":true,"top_logprobs":1}`)
 	var names []string
 	deltas := map[string]string{}
 	for i, e := range servertest.Events(t, text) {

@@ -1,8 +1,9 @@
-package parse
+package notation
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,16 +14,19 @@ import (
 // maxLiteral bounds the nesting of lists and dictionaries in a literal of Python.
 const maxLiteral = 64
 
+// Python parses a literal of JSON or Python at the start of s, see pythonValue. rest is the text after it.
+func Python(s string) (v json.RawMessage, rest string, err error) { return pythonValue(s, 0) }
+
 // pythonValue parses a literal of JSON, or of Python: a string, a list, a dictionary with strings as keys, a number,
 // True, False or None. depth is the number of literals around it. rest is the text after it.
 func pythonValue(s string, depth int) (v json.RawMessage, rest string, err error) {
 	d := json.NewDecoder(strings.NewReader(s))
 	if err = d.Decode(&v); err == nil {
-		v, err = compact(string(v))
+		v, err = Compact(string(v))
 		return v, s[d.InputOffset():], err
 	}
 	if s == "" || depth > maxLiteral {
-		return nil, "", fmt.Errorf("%w: %w", ErrCall, err)
+		return nil, "", err
 	}
 	switch s[0] {
 	case '"', '\'':
@@ -37,7 +41,7 @@ func pythonValue(s string, depth int) (v json.RawMessage, rest string, err error
 			return json.RawMessage(v), rest, nil
 		}
 	}
-	return nil, "", fmt.Errorf("%w: %w", ErrCall, err)
+	return nil, "", err
 }
 
 // pythonItems parses a list, a tuple or a dictionary.
@@ -45,7 +49,7 @@ func pythonItems(s string, depth int, keyed bool) (v json.RawMessage, rest strin
 	closing := map[byte]string{'[': "]", '(': ")", '{': "}"}[s[0]]
 	var b bytes.Buffer
 	for rest = s[1:]; ; {
-		rest = strings.TrimLeft(rest, spaces)
+		rest = strings.TrimLeft(rest, Spaces)
 		if after, ok := strings.CutPrefix(rest, closing); ok {
 			open, end := "[", "]"
 			if keyed {
@@ -58,30 +62,30 @@ func pythonItems(s string, depth int, keyed bool) (v json.RawMessage, rest strin
 		}
 		if keyed {
 			if rest == "" || rest[0] != '"' && rest[0] != '\'' {
-				return nil, "", fmt.Errorf("%w: expected a key, got %q", ErrCall, excerpt(rest))
+				return nil, "", fmt.Errorf("expected a key, got %q", excerpt(rest))
 			}
 			key, after, err := pythonString(rest)
 			if err != nil {
 				return nil, "", err
 			}
-			colon, ok := strings.CutPrefix(strings.TrimLeft(after, spaces), ":")
+			colon, ok := strings.CutPrefix(strings.TrimLeft(after, Spaces), ":")
 			if !ok {
-				return nil, "", fmt.Errorf("%w: expected a colon, got %q", ErrCall, excerpt(after))
+				return nil, "", fmt.Errorf("expected a colon, got %q", excerpt(after))
 			}
 			b.Write(key)
 			b.WriteByte(':')
-			rest = strings.TrimLeft(colon, spaces)
+			rest = strings.TrimLeft(colon, Spaces)
 		}
 		item, after, err := pythonValue(rest, depth+1)
 		if err != nil {
 			return nil, "", err
 		}
 		b.Write(item)
-		rest = strings.TrimLeft(after, spaces)
+		rest = strings.TrimLeft(after, Spaces)
 		if next, ok := strings.CutPrefix(rest, ","); ok {
 			rest = next
 		} else if !strings.HasPrefix(rest, closing) {
-			return nil, "", fmt.Errorf("%w: expected a comma, got %q", ErrCall, excerpt(rest))
+			return nil, "", fmt.Errorf("expected a comma, got %q", excerpt(rest))
 		}
 	}
 }
@@ -92,7 +96,7 @@ func pythonString(s string) (json.RawMessage, string, error) {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == s[0]:
-			return quote(b.String()), s[i+1:], nil
+			return Quote(b.String()), s[i+1:], nil
 		case c == '\\' && i+1 < len(s):
 			i++
 			i += unescape(&b, s[i:])
@@ -100,7 +104,7 @@ func pythonString(s string) (json.RawMessage, string, error) {
 			b.WriteByte(c)
 		}
 	}
-	return nil, "", fmt.Errorf("%w: unterminated string", ErrCall)
+	return nil, "", errors.New("unterminated string")
 }
 
 // unescape writes what the text after a backslash stands for, and returns how many bytes it has beyond the first.
