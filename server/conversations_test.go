@@ -27,7 +27,8 @@ func asked(t *testing.T, model string, c chattest.Conversation, tools bool) map[
 		t.Fatal(err)
 	}
 	open := object{"model": model, "max_tokens": 1, "messages": json.RawMessage(c.Messages)}
-	ollama := object{"model": model, "stream": false, "options": object{"num_predict": 1}, "messages": ollamaMessages(list)}
+	ollama := object{"model": model, "stream": false, "options": object{"num_predict": 1},
+		"messages": ollamaMessages(list)}
 	responses := object{"model": model, "max_output_tokens": 1, "input": inputItems(list)}
 	anthropic := object{"model": model, "max_tokens": 1, "messages": anthropicMessages(list)}
 	if tools {
