@@ -26,6 +26,7 @@ type chatRequest struct {
 	Format    params.Format    `json:"format"`
 	params.SchemaOptions
 	params.LogProbOptions
+	windowOptions
 	IDs bool `json:"ids"` // an extension: return token ids with the text
 }
 
@@ -94,11 +95,19 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	}
 	lines := lines(w, q.Stream, s.core.Silence(), func() any { return message(part{}) })
 	defer lines.Stop()
-	m, err := s.core.Find(r.Context(), q.Model)
+	m, err := s.find(r.Context(), q.Model, notFound)
 	if err != nil {
 		return err
 	}
-	prompt, err := s.chatPrompt(r, m, q)
+	in := s.window(m, q.windowOptions, q.Options)
+	c, err := q.conversation(m.Style)
+	if err != nil {
+		return err
+	}
+	prompt, err := s.prompt(r.Context(), m.Style, c, in)
+	if err == nil {
+		err = in.fit(prompt)
+	}
 	if err != nil {
 		return err
 	}
@@ -107,6 +116,7 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.Keep, j.Begun, j.Request.Queued = q.KeepAlive.Duration, begun, lines.Open
+	in.prepare(&j)
 	var stream func(part) error
 	if lines != nil {
 		stream = func(p part) error { return lines.Send("", message(p)) }
@@ -121,15 +131,6 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 		return lines.Last("", last)
 	}
 	return wire.WriteJSON(w, last)
-}
-
-// chatPrompt builds the prompt of a conversation.
-func (s *api) chatPrompt(r *http.Request, m *server.Model, q chatRequest) (*prompt.Prompt, error) {
-	c, err := q.conversation(m.Style)
-	if err != nil {
-		return nil, err
-	}
-	return s.core.MakePrompt(r.Context(), m, m.Style, c)
 }
 
 // conversation returns the template's input: the system message of the request or else of the image, the image's

@@ -30,6 +30,7 @@ type generateRequest struct {
 	Format    params.Format    `json:"format"`
 	params.SchemaOptions
 	params.LogProbOptions
+	windowOptions
 	IDs bool `json:"ids"` // an extension: return token ids with the text
 }
 
@@ -68,11 +69,15 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 	}
 	lines := lines(w, q.Stream, s.core.Silence(), func() any { return message(part{}) })
 	defer lines.Stop()
-	m, err := s.core.Find(r.Context(), q.Model)
+	m, err := s.find(r.Context(), q.Model, notFound)
 	if err != nil {
 		return err
 	}
-	prompt, err := s.generatePrompt(r, m, q)
+	in := s.window(m, q.windowOptions, q.Options)
+	prompt, err := s.generatePrompt(r, m, q, in)
+	if err == nil {
+		err = in.fit(prompt)
+	}
 	if err != nil {
 		return err
 	}
@@ -81,6 +86,7 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.Keep, j.Begun, j.Request.Queued = q.KeepAlive.Duration, begun, lines.Open
+	in.prepare(&j)
 	var stream func(part) error
 	if lines != nil {
 		stream = func(p part) error { return lines.Send("", message(p)) }
@@ -101,7 +107,8 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 }
 
 // generatePrompt returns the prompt of a request: verbatim if it is raw, otherwise as a user message in the template.
-func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest) (*prompt.Prompt, error) {
+func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest, in window) (*prompt.Prompt,
+	error) {
 	var pictures []runtime.Picture
 	for i, text := range q.Images {
 		p, err := server.DecodePicture(text, i)
@@ -111,8 +118,8 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 		pictures = append(pictures, p)
 	}
 	if q.Raw {
-		if q.System != "" || q.Template != "" || q.Suffix != "" || len(q.Context) > 0 || q.Think.On != nil && *q.Think.On {
-			return nil, wire.BadRequest("raw excludes system, template, suffix, context and think: they need the template")
+		if q.System != "" || q.Template != "" || q.Suffix != "" || len(q.Context) > 0 {
+			return nil, wire.BadRequest("raw excludes system, template, suffix and context: they need the template")
 		}
 		text, shown, err := m.ShowPictures(q.Prompt, pictures)
 		if err != nil {
@@ -143,7 +150,7 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 	} else {
 		c.Messages = style.WithSystem(c.Messages)
 	}
-	p, err := s.core.MakePrompt(r.Context(), m, style, c)
+	p, err := s.prompt(r.Context(), style, c, in)
 	if err == nil && len(q.Context) > 0 {
 		p.IDs = slices.Concat(q.Context, withoutBOS(m, p.IDs))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // Common parts of Ollama's generate and chat, https://docs.ollama.com/api as of 0.33. Extensions are marked.
@@ -71,10 +72,13 @@ func streams(wanted *bool) bool { return wanted == nil || *wanted }
 // onlyLoad handles a request without a prompt, with which clients preload or unload a model. It returns the done
 // reason.
 func (s *api) onlyLoad(r *http.Request, name string, keep params.KeepAlive) (string, error) {
-	if keep.Unloads() {
-		return doneUnload, s.core.Unload(r.Context(), name)
+	if name == "" {
+		return "", wire.BadRequest("model is required")
 	}
-	m, err := s.core.Find(r.Context(), name)
+	if keep.Unloads() {
+		return doneUnload, missing(s.core.Unload(r.Context(), name), notFound, name)
+	}
+	m, err := s.find(r.Context(), name, notFound)
 	if err != nil {
 		return "", err
 	}

@@ -41,13 +41,13 @@ func (s *api) show(w http.ResponseWriter, r *http.Request) error {
 	if err := wire.ReadJSON(r, &q); err != nil {
 		return err
 	}
-	n, err := manifest.ParseName(cmp.Or(q.Model, q.Name))
+	n, err := s.name(q.Model, q.Name)
 	if err != nil {
 		return err
 	}
 	entry, err := s.opts.Store.Resolve(r.Context(), n)
 	if err != nil {
-		return err
+		return missing(err, notFound, cmp.Or(q.Model, q.Name))
 	}
 	texts, err := settings.Read(s.opts.Store, entry)
 	if err != nil {

@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -49,7 +48,7 @@ func (s *api) pull(w http.ResponseWriter, r *http.Request) error {
 func (s *api) push(w http.ResponseWriter, r *http.Request) error {
 	return s.transfer(w, r, "pushing", func(ctx context.Context, c *registry.Client, n manifest.Name, _ reporter) error {
 		_, err := c.Push(ctx, s.opts.Store, n, n, registry.PushOptions{})
-		return err
+		return missing(err, notFound, n.String())
 	})
 }
 
@@ -60,7 +59,7 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 	if err := wire.ReadJSON(r, &q); err != nil {
 		return err
 	}
-	n, err := manifest.ParseName(cmp.Or(q.Model, q.Name))
+	n, err := s.name(q.Model, q.Name)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestPushPull(t *testing.T) {
 		}
 		if path == "/api/push" {
 			f = serve(t, nil) // has no such model
-			f.Has(t, "POST", "/api/push", body, 404, "not found in the store")
+			f.Has(t, "POST", "/api/push", body, 404, `{"error":"model '`+name+`' not found`)
 		}
 	}
 	f.Has(t, "POST", "/api/show", body, 200, `"system":"brief"`)
