@@ -27,7 +27,8 @@ type chatRequest struct {
 	params.SchemaOptions
 	params.LogProbOptions
 	windowOptions
-	IDs bool `json:"ids"` // an extension: return token ids with the text
+	IDs    bool `json:"ids"` // an extension: return token ids with the text
+	Render bool `json:"_debug_render_only"`
 }
 
 // chatMessage is a message in Ollama's form, which has pictures in a separate field.
@@ -63,6 +64,7 @@ type chatJSON struct {
 	IDs       []int32              `json:"ids,omitempty"`
 	LogProbs  []server.LogProbJSON `json:"logprobs,omitempty"`
 	Done      bool                 `json:"done"`
+	Debug     *debugJSON           `json:"_debug_info,omitempty"`
 	endJSON
 }
 
@@ -110,6 +112,13 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err != nil {
 		return err
+	}
+	if q.Render {
+		debug, err := debugInfo(m, prompt)
+		if err != nil {
+			return err
+		}
+		return wire.WriteJSON(w, chatJSON{Model: m.Asked(), CreatedAt: now(), Message: answerJSON{Role: chat.Assistant}, Debug: debug})
 	}
 	j, err := s.core.NewJob(m, prompt, q.Options, q.With(q.Format), q.LogProbOptions)
 	if err != nil {

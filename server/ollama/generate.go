@@ -31,7 +31,8 @@ type generateRequest struct {
 	params.SchemaOptions
 	params.LogProbOptions
 	windowOptions
-	IDs bool `json:"ids"` // an extension: return token ids with the text
+	IDs    bool `json:"ids"` // an extension: return token ids with the text
+	Render bool `json:"_debug_render_only"`
 }
 
 // generateJSON is one message of the response stream.
@@ -45,6 +46,7 @@ type generateJSON struct {
 	LogProbs  []server.LogProbJSON `json:"logprobs,omitempty"`
 	Done      bool                 `json:"done"`
 	Context   []int32              `json:"context,omitempty"`
+	Debug     *debugJSON           `json:"_debug_info,omitempty"`
 	endJSON
 }
 
@@ -80,6 +82,13 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err != nil {
 		return err
+	}
+	if q.Render {
+		debug, err := debugInfo(m, prompt)
+		if err != nil {
+			return err
+		}
+		return wire.WriteJSON(w, generateJSON{Model: m.Asked(), CreatedAt: now(), Debug: debug})
 	}
 	j, err := s.core.NewJob(m, prompt, q.Options, q.With(q.Format), q.LogProbOptions)
 	if err != nil {

@@ -65,12 +65,14 @@ func TestTruncate(t *testing.T) {
 			"system:brief|user:c|assistant:d|tool:1|tool:2|"},
 		{"many calls for one question", []string{"u a", "a b", "u c", "C " + long, "t 1", "C d", "t 2", "C e", "t 3"},
 			"system:brief|user:c|assistant:d|tool:2|assistant:e|tool:3|"},
-		{"the assistant's turn last", []string{"u " + long, "a b", "u c", "a d"}, "system:brief|assistant:b|user:c|assistant:d|"},
+		{"an answer to continue", []string{"u " + long, "a b", "u c", "a d"}, "system:brief|assistant:b|user:c|"},
 	} {
 		for _, option := range []string{``, `"truncate":true,`, `"truncate":null,`} {
 			f.Has(t, "POST", "/api/chat", `{"model":"talk","stream":false,`+option+`"options":{"num_ctx":200},"messages":`+
 				messages(test.in)+`}`, 200)
-			if got, _, _ := strings.Cut(strings.TrimSpace(f.Prompt(t)), "think="); got != test.want {
+			got, _, _ := strings.Cut(strings.TrimSpace(f.Prompt(t)), "think=")
+			got = strings.ReplaceAll(got, "\n\n"+`{"name": "f", "arguments": {}}`, "") // the template does not know calls
+			if got != test.want {
 				t.Errorf("%s: %q, want %q", test.name, got, test.want)
 			}
 		}
