@@ -50,6 +50,7 @@ func uploaded(field string, files map[string]string) (map[string]digest.Digest, 
 // uploadFolder is a folder with files that were uploaded for a request.
 type uploadFolder struct {
 	path    string
+	field   string // of the request
 	command string // that names it
 	called  string // in messages
 	files   map[string]digest.Digest
@@ -59,16 +60,16 @@ type uploadFolder struct {
 // folders makes folders of a request's files. The caller removes them, after an error too.
 func (s *api) folders(q buildInput) (list []uploadFolder, err error) {
 	for _, d := range []uploadFolder{
-		{command: modelfile.From, called: "the files", files: q.files},
-		{command: modelfile.Adapter, called: "the adapter", files: q.adapter},
-		{command: modelfile.Draft, called: "the draft's files", files: q.draft},
+		{field: "files", command: modelfile.From, called: "the files", files: q.files},
+		{field: "adapters", command: modelfile.Adapter, called: "the adapter", files: q.adapter},
+		{field: "draft_files", command: modelfile.Draft, called: "the draft's files", files: q.draft},
 	} {
 		if len(d.files) == 0 {
 			continue
 		}
 		d.path, d.remove, err = ingest.Folder(s.opts.Store, d.files)
 		if errors.Is(err, manifest.ErrBlobMissing) {
-			return list, wire.BadRequest("%v; upload it with POST %sDIGEST", err, blobPath)
+			return list, wire.BadRequest("%s: %v; upload it with POST %sDIGEST", d.field, err, blobPath)
 		}
 		if err != nil {
 			return list, err

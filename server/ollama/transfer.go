@@ -28,9 +28,12 @@ type transferRequest struct {
 	Name string `json:"name"` // sent by older clients instead of model
 }
 
+// pulling begins the statuses of a pull.
+const pulling = "pulling"
+
 // pull is POST /api/pull: it pulls a model from the registry in its name. A GGUF file is converted.
 func (s *api) pull(w http.ResponseWriter, r *http.Request) error {
-	return s.transfer(w, r, "pulling", func(ctx context.Context, c *registry.Client, n manifest.Name,
+	return s.transfer(w, r, pulling, func(ctx context.Context, c *registry.Client, n manifest.Name,
 		report reporter) error {
 		result, err := c.Pull(ctx, s.opts.Store, n, registry.PullOptions{GGUF: true})
 		if err != nil || result.GGUF == nil {
@@ -62,6 +65,15 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 	n, err := s.name(q.Model, q.Name)
 	if err != nil {
 		return err
+	}
+	if n.IsLocal() && verb == pulling {
+		// Clients pull a model before they use it. A name without a registry has nothing newer than what is here.
+		if _, err := s.opts.Store.ResolveRaw(r.Context(), n); err == nil {
+			return streamProgress(w, r, q.Stream, func(_ context.Context, report reporter) error {
+				report(progressJSON{Status: pulling + " manifest"})
+				return nil
+			})
+		}
 	}
 	if n.IsLocal() {
 		return wire.BadRequest("%s has no registry: use HOST/PATH, such as registry.ollama.ai/library/%s", n, n)

@@ -43,7 +43,9 @@ func TestPushPull(t *testing.T) {
 	f.Has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"username":"u","password":"p"}`, name), 200,
 		`{"status":"success"}`)
 
-	f.Has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "has no registry")
+	f.Has(t, "POST", "/api/pull", `{"model":"Talk"}`, 200, `{"status":"pulling manifest"}`, `{"status":"success"}`)
+	f.Has(t, "POST", "/api/pull", `{"model":"none"}`, 400, "none:latest has no registry")
+	f.Has(t, "POST", "/api/pull", `{}`, 400, `{"error":"model is required"}`)
 	f.Has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "has no registry")
 	f.Has(t, "POST", "/api/pull", `{"model":"../x"}`, 400, "model name")
 	f.Has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none"}`, host), 404, `{"error":"`)
