@@ -94,8 +94,8 @@ func (s *Server) inputTooLong(ctx context.Context, m *Model, text string, i, lim
 
 // tooLong is the error about an input. Clients of Ollama's API look for its last words.
 func tooLong(i, tokens, limit int) error {
-	return wire.BadRequest("input %d has %d tokens, at most %d are allowed: the input length exceeds the context length", i,
-		tokens, limit)
+	return wire.BadRequest("input %d has %d tokens, at most %d are allowed: the input length exceeds the context length",
+		i, tokens, limit)
 }
 
 // maxInputs is the maximum number of inputs per request, the same as OpenAI's.

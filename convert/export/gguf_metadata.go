@@ -13,8 +13,8 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// GGUFMetadata returns the metadata that a GGUF file of a model would have, as far as GGUF can say what the model and its
-// tokenizer are. It has no chat templates.
+// GGUFMetadata returns the metadata that a GGUF file of a model would have, as far as GGUF can say what the model and
+// its tokenizer are. It has no chat templates.
 func GGUFMetadata(ctx context.Context, st *store.Store, entry *store.Entry) ([]gguf.Pair, error) {
 	src, err := source.OpenImage(ctx, st, entry, source.Options{HeadersOnly: true})
 	if err != nil {

@@ -26,7 +26,8 @@ func asked[T any](t *testing.T, f *fixture, method, path, body string, headers .
 func TestShow(t *testing.T) {
 	f := serve(t, nil)
 	short := asked[showJSON](t, f, "POST", "/api/show", `{"model":"talk"}`)
-	if short.Tensors != nil || short.ModifiedAt.IsZero() || short.Details.Context != 512 || short.Details.Embedding != 192 ||
+	if short.Tensors != nil || short.ModifiedAt.IsZero() || short.Details.Context != 512 ||
+		short.Details.Embedding != 192 ||
 		!slices.Equal(short.Capabilities, []string{"completion", "tools"}) {
 		t.Errorf("show: %+v", short)
 	}
@@ -58,8 +59,8 @@ func TestShow(t *testing.T) {
 	f.Has(t, "POST", "/api/create", `{"model":"small","from":"talk","quantize":"int4","requires":"0.1.0","stream":false}`,
 		200)
 	small := asked[showJSON](t, f, "POST", "/api/show", `{"model":"small","verbose":true}`)
-	if !slices.ContainsFunc(small.Tensors, func(x tensorJSON) bool { return x.Type == "int4" }) || small.Requires != "0.1.0" ||
-		small.Details.ParentModel != "talk:latest" {
+	if !slices.ContainsFunc(small.Tensors, func(x tensorJSON) bool { return x.Type == "int4" }) ||
+		small.Requires != "0.1.0" || small.Details.ParentModel != "talk:latest" {
 		t.Errorf("quantized: %+v", small)
 	}
 	changed := asked[showJSON](t, f, "POST", "/api/show",
@@ -124,8 +125,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A name finds a model in any case, with its tag or without. A new name takes the case of one that is there. Of two that
-// differ in case only, the exact one is meant.
+// A name finds a model in any case, with its tag or without. A new name takes the case of one that is there. Of two
+// that differ in case only, the exact one is meant.
 func TestNamesInAnyCase(t *testing.T) {
 	f := serve(t, nil)
 	f.Has(t, "POST", "/api/copy", `{"source":"PLAIN","destination":"Team/Model:V1"}`, 200)
@@ -188,7 +189,8 @@ func TestRenderOnly(t *testing.T) {
 	f := serve(t, nil)
 	chat := asked[chatJSON](t, f, "POST", "/api/chat",
 		`{"model":"talk","_debug_render_only":true,"messages":[{"role":"user","content":"Hi"}]}`)
-	generate := asked[generateJSON](t, f, "POST", "/api/generate", `{"model":"talk","_debug_render_only":true,"prompt":"Hi"}`)
+	generate := asked[generateJSON](t, f, "POST", "/api/generate",
+		`{"model":"talk","_debug_render_only":true,"prompt":"Hi"}`)
 	for _, got := range []*debugJSON{chat.Debug, generate.Debug} {
 		if got == nil || !strings.Contains(got.Rendered, "system:brief|user:Hi|think=-") || got.Images != 0 {
 			t.Errorf("%+v", got)

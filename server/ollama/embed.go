@@ -90,8 +90,8 @@ func (s *api) embeddings(w http.ResponseWriter, r *http.Request) error {
 		}
 		return wire.WriteJSON(w, embeddingJSON{[]float32{}})
 	}
-	_, e, _, err := s.embeddingsOf(r.Context(), embedRequest{Model: q.Model, Input: server.Inputs{Texts: []string{q.Prompt}},
-		Truncate: q.Truncate, KeepAlive: q.KeepAlive, Options: q.Options})
+	_, e, _, err := s.embeddingsOf(r.Context(), embedRequest{Model: q.Model,
+		Input: server.Inputs{Texts: []string{q.Prompt}}, Truncate: q.Truncate, KeepAlive: q.KeepAlive, Options: q.Options})
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ type facts struct {
 	info         map[string]any // short, see [modelInfo]; nil: not read yet
 }
 
-// factsCache holds the facts of images. Reading those of one takes as much memory as its vocabulary, so one is read at a
-// time.
+// factsCache holds the facts of images. Reading those of one takes as much memory as its vocabulary, so one is read at
+// a time.
 type factsCache struct {
 	mu sync.Mutex
 	of map[digest.Digest]*facts
@@ -100,8 +100,8 @@ func parent(ctx context.Context, st *store.Store, d digest.Digest) digest.Digest
 // longList is the number of elements from which a list is shown only if the request is verbose.
 const longList = 6
 
-// modelInfo returns the metadata that a GGUF file of the model has, which clients know. A model that GGUF cannot express
-// has only what its image's configuration says. Long lists are empty unless verbose.
+// modelInfo returns the metadata that a GGUF file of the model has, which clients know. A model that GGUF cannot
+// express has only what its image's configuration says. Long lists are empty unless verbose.
 func modelInfo(ctx context.Context, st *store.Store, e *store.Entry, verbose bool) (map[string]any, error) {
 	c := e.Image.Config
 	info := map[string]any{}

@@ -31,7 +31,8 @@ func uploaded(field string, files map[string]string) (map[string]digest.Digest, 
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if why := badFileName(name); why != "" {
-			return nil, wire.BadRequest("%s: file %q: %s; use a plain name such as model.safetensors", field, wire.Clip(name), why)
+			return nil, wire.BadRequest("%s: file %q: %s; use a plain name such as model.safetensors", field,
+				wire.Clip(name), why)
 		}
 		if other, twice := seen[strings.ToLower(name)]; twice {
 			return nil, wire.BadRequest("%s: files %q and %q differ only in case", field, wire.Clip(other), wire.Clip(name))
@@ -137,8 +138,8 @@ const (
 	maxHeaders = 128 << 20
 )
 
-// checkFolder rejects files that would take too much memory, weights of two formats, and adapters that cannot be merged.
-// A file counts once for each of its names.
+// checkFolder rejects files that would take too much memory, weights of two formats, and adapters that cannot be
+// merged. A file counts once for each of its names.
 func checkFolder(dir string, adapter bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

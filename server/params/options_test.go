@@ -40,8 +40,8 @@ func TestOptionsHaveEveryParameter(t *testing.T) {
 		Draft:    runtime.Draft{Mode: runtime.DraftFixed, N: 3},
 		Deadline: 1500 * time.Millisecond, Priority: -2,
 		Sampling: runtime.Sampling{
-			Temperature: 0.1, TopK: 2, TypicalP: 0.2, TopP: 0.3, MinP: 0.4, RepeatPenalty: 1.5, PresencePenalty: 0.6, FrequencyPenalty: 0.7,
-			RepeatLastN: 8, Seed: new(int64(9)), LogitBias: map[int32]float64{4: 1},
+			Temperature: 0.1, TopK: 2, TypicalP: 0.2, TopP: 0.3, MinP: 0.4, RepeatPenalty: 1.5, PresencePenalty: 0.6,
+			FrequencyPenalty: 0.7, RepeatLastN: 8, Seed: new(int64(9)), LogitBias: map[int32]float64{4: 1},
 		},
 	}
 	if d := cmp.Diff(want, r); d != "" {

@@ -67,8 +67,8 @@ func Lookup(idx ocispec.Index, want manifest.Name) (ocispec.Descriptor, manifest
 	return ocispec.Descriptor{}, manifest.Name{}, false
 }
 
-// Existing returns a name as the index spells it. Of a name that no entry has, the host and path, and then the tag, take
-// the case of an entry that differs in case only. Other names are returned unchanged.
+// Existing returns a name as the index spells it. Of a name that no entry has, the host and path, and then the tag,
+// take the case of an entry that differs in case only. Other names are returned unchanged.
 func Existing(idx ocispec.Index, want manifest.Name) manifest.Name {
 	want = WithTag(want)
 	host, path, tag := want.Host, want.Path, want.Tag
