@@ -101,6 +101,9 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := canGenerate(m, "chat"); err != nil {
+		return err
+	}
 	in := s.window(m, q.windowOptions, q.Options)
 	c, err := q.conversation(m.Style)
 	if err != nil {

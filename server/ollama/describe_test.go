@@ -3,9 +3,12 @@ package ollama
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/server/servertest"
@@ -114,6 +117,42 @@ func TestCapabilitiesInDescriptions(t *testing.T) {
 		if m.Details.Context != 512 || m.Details.Embedding != 192 || fmt.Sprint(m.Details) != fmt.Sprint(shown.Details) {
 			t.Errorf("%s: %+v and %+v", m.Name, m.Details, shown.Details)
 		}
+	}
+}
+
+// A model that only computes embeddings says so in Ollama's words.
+func TestEmbeddingModel(t *testing.T) {
+	f := serve(t, nil)
+	config, err := os.ReadFile(filepath.Join(servertest.Root(t), "testdata", "models", "demo", "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(config), "LlamaForCausalLM", "LlamaModel", 1)
+	d := digest.FromString(text).String()
+	f.Has(t, "POST", "/api/blobs/"+d, text, 201)
+	files := strings.Replace(f.upload(t, "demo"), digest.FromBytes(config).String(), d, 1)
+	f.Has(t, "POST", "/api/create", `{"model":"embedder","stream":false,"files":`+files+`}`, 200)
+	f.Has(t, "POST", "/api/show", `{"model":"embedder"}`, 200, `"capabilities":["embedding"]`)
+	f.Has(t, "POST", "/api/embed", `{"model":"embedder","input":"x"}`, 200)
+	f.Has(t, "POST", "/api/chat", `{"model":"embedder","messages":[{"role":"user","content":"x"}]}`, 400,
+		`{"error":"\"embedder\" does not support chat: `)
+	f.Has(t, "POST", "/api/generate", `{"model":"embedder","prompt":"x"}`, 400, `\"embedder\" does not support generate: `)
+	f.Has(t, "POST", "/api/generate", `{"model":"embedder"}`, 200, `"done_reason":"load"`)
+}
+
+// The model that was changed last comes first.
+func TestOrderOfTags(t *testing.T) {
+	at := func(name string, minute int) tagJSON {
+		return tagJSON{Name: name, ModifiedAt: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
+	}
+	list := []tagJSON{at("a", 1), at("b", 5), at("c", 1), at("d", 9), {Name: "e"}}
+	newestFirst(list)
+	got := ""
+	for _, m := range list {
+		got += m.Name
+	}
+	if got != "dbace" {
+		t.Errorf("order %s", got)
 	}
 }
 

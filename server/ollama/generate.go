@@ -75,6 +75,9 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := canGenerate(m, "generate"); err != nil {
+		return err
+	}
 	in := s.window(m, q.windowOptions, q.Options)
 	prompt, err := s.generatePrompt(r, m, q, in)
 	if err == nil {

@@ -55,6 +55,14 @@ func (s *api) existing(text string) string {
 	return n.String()
 }
 
+// canGenerate returns an error for a model that only computes embeddings, which names what was wanted.
+func canGenerate(m *server.Model, what string) error {
+	if err := m.CheckHead(); err != nil {
+		return wire.BadRequest("%q does not support %s: %v", m.Asked(), what, err)
+	}
+	return nil
+}
+
 // find resolves a name in the store and returns its model.
 func (s *api) find(ctx context.Context, name, unknown string) (*server.Model, error) {
 	if name == "" {

@@ -3,6 +3,7 @@ package ollama
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
@@ -107,6 +108,11 @@ func namedBy(list []store.Summary, d digest.Digest) string {
 	return ""
 }
 
+// newestFirst sorts models like Ollama, whose first one is the default of some clients. Others stay in their order.
+func newestFirst(list []tagJSON) {
+	slices.SortStableFunc(list, func(a, b tagJSON) int { return b.ModifiedAt.Compare(a.ModifiedAt) })
+}
+
 // tags is GET /api/tags: it lists the models of the store.
 func (s *api) tags(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.opts.Store.List(r.Context())
@@ -126,5 +132,6 @@ func (s *api) tags(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.Models = append(out.Models, t)
 	}
+	newestFirst(out.Models)
 	return wire.WriteJSON(w, out)
 }
