@@ -68,7 +68,7 @@ func (j Job) generate(ctx context.Context, model generator) iter.Seq2[runtime.Ev
 			if !full {
 				return
 			}
-			before, r.Prompt, r.Pins = stats, j.Shift.cut(all), nil
+			before, r.Prompt, r.Pins, r.Queued = stats, j.Shift.cut(all), nil, nil
 			all = slices.Clone(r.Prompt)
 			r.MaxTokens = min(j.Shift.Tokens-stats.Tokens, j.Shift.Context-len(r.Prompt))
 			if r.Deadline > 0 {

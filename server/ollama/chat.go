@@ -91,6 +91,9 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 			Done:    true,
 			endJSON: endJSON{DoneReason: reason}})
 	}
+	if q.Render {
+		q.Stream = new(false)
+	}
 	message := func(p part) chatJSON {
 		return chatJSON{Model: q.Model, CreatedAt: now(), Message: answerJSON{chat.Assistant, p.text, p.thinking, p.calls},
 			IDs: p.ids, LogProbs: p.logProbs}

@@ -65,6 +65,9 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 		return wire.WriteJSON(w, generateJSON{Model: q.Model, CreatedAt: now(), Done: true,
 			endJSON: endJSON{DoneReason: reason}})
 	}
+	if q.Render {
+		q.Stream = new(false)
+	}
 	message := func(p part) generateJSON {
 		return generateJSON{Model: q.Model, CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: p.calls,
 			IDs: p.ids, LogProbs: p.logProbs}

@@ -66,10 +66,11 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 	if err != nil {
 		return err
 	}
+	how := progressStream{q.Stream, verb + " manifest", s.core.Silence()}
 	if n.IsLocal() && verb == pulling {
 		// Clients pull a model before they use it. A name without a registry has nothing newer than what is here.
 		if _, err := s.opts.Store.ResolveRaw(r.Context(), n); err == nil {
-			return streamProgress(w, r, q.Stream, func(_ context.Context, report reporter) error {
+			return streamProgress(w, r, how, func(_ context.Context, report reporter) error {
 				report(progressJSON{Status: pulling + " manifest"})
 				return nil
 			})
@@ -83,7 +84,6 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 			"insecure is not allowed for %s; `ingot serve --insecure-registry %s` allows it",
 			wire.Clip(n.Host), wire.Clip(n.Host))
 	}
-	how := progressStream{q.Stream, verb + " manifest", s.core.Silence()}
 	return streamProgress(w, r, how, func(ctx context.Context, report reporter) error {
 		o := registry.Options{}
 		o.Connection = remote.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
