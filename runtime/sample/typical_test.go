@@ -11,8 +11,8 @@ import (
 )
 
 // typicalSet is the definition of Meister et al., "Locally Typical Sampling", as transformers' TypicalLogitsWarper
-// computes it: of the tokens in the order of their distance to the entropy, the first ones whose probabilities reach the
-// mass.
+// computes it: of the tokens in the order of their distance to the entropy, the first ones whose probabilities reach
+// the mass.
 func typicalSet(p []float64, mass float64) []bool {
 	entropy := 0.0
 	for _, x := range p {

@@ -161,13 +161,15 @@ func (w window) fit(p *prompt.Prompt) error {
 }
 
 // prepare says how a job's response goes on when it fills the context. Without num_predict it may have half as many
-// tokens as the context: a model that does not stop would go on forever. A format and pictures do not survive a shift.
+// tokens as the context: a model that does not stop would go on forever. A format and pictures do not survive a shift,
+// and tokens to keep that fill more than half of the context would leave too little room for one.
 func (w window) prepare(j *server.Job) {
-	room := w.Context - len(j.Request.Prompt)
 	if w.Tokens <= 0 {
 		w.Tokens = w.Context / 2
 	}
-	if w.shifts && w.Tokens > room && j.Request.Format.Kind == "" && len(j.Request.Pictures) == 0 {
+	w.Keep = min(w.Keep, len(j.Request.Prompt))
+	fits := w.Tokens <= w.Context-len(j.Request.Prompt)
+	if w.shifts && !fits && w.Keep <= w.Context/2 && j.Request.Format.Kind == "" && len(j.Request.Pictures) == 0 {
 		j.Shift = w.Shift
 	}
 }

@@ -193,13 +193,16 @@ func TestShift(t *testing.T) {
 	}{
 		{`"num_ctx":32,"num_predict":20}`, 20, []int{6}},
 		{`"num_ctx":32,"num_predict":50}`, 50, []int{6, 19, 19}},
-		{`"num_ctx":32,"num_predict":50,"num_keep":9}`, 50, []int{6, 21, 21, 21}},
+		{`"num_ctx":32,"num_predict":50,"num_keep":9}`, 50, []int{6, 19, 19}},
 		{`"num_ctx":32,"num_predict":50},"shift":true`, 50, []int{6, 19, 19}},
 		{`"num_ctx":32,"num_predict":50},"shift":false`, 26, []int{6}},
 		{`"num_ctx":32,"num_predict":50},"format":"json"`, 26, []int{6}},
 		{`"num_ctx":32}`, 26, []int{6}},
-		{`"num_ctx":8}`, 4, []int{6, 7, 7}},
-		{`"num_ctx":8},"shift":false`, 2, []int{6}},
+		{`"num_ctx":10}`, 5, []int{6, 8}},
+		{`"num_ctx":10},"shift":false`, 4, []int{6}},
+		{`"num_ctx":32,"num_predict":50,"num_keep":-1}`, 50, []int{6, 19, 19}}, // all of the prompt
+		{`"num_ctx":8,"num_predict":50,"num_keep":-1}`, 2, []int{6}},           // more than half of the context
+		{`"num_ctx":32,"num_predict":50,"num_keep":16}`, 50, []int{6, 19, 19}}, // no more than the prompt has
 		{`"num_predict":600}`, 600, []int{6, 259}},
 	} {
 		for _, stream := range []string{"true", "false"} {
@@ -215,6 +218,9 @@ func TestShift(t *testing.T) {
 			var prompts []int
 			for _, r := range model.Asked {
 				prompts = append(prompts, len(r.Prompt))
+				if !slices.Equal(r.Prompt[:2], model.Asked[0].Prompt[:2]) {
+					t.Errorf("%s: the first tokens are dropped: %v", test.more, r.Prompt)
+				}
 			}
 			if end["eval_count"] != float64(test.tokens) || len(said) != test.tokens || end["done_reason"] != "length" ||
 				end["prompt_eval_count"] != 6.0 || !slices.Equal(prompts, test.prompts) {
