@@ -230,3 +230,19 @@ func TestShift(t *testing.T) {
 		}
 	}
 }
+
+// A model's process that has less memory than the server reckons with ends the response.
+func TestShiftWithoutRoom(t *testing.T) {
+	var model endless
+	f := serve(t, func(o *server.Options) {
+		o.Load = func(context.Context, server.Child, func(float64)) (pool.Model, error) {
+			model = endless{servertest.NewParrot(), 18}
+			return model, nil
+		}
+	})
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","raw":true,"prompt":"lamp lamp lamp","stream":false,`+
+		`"options":{"num_ctx":32,"num_predict":50}}`, 200, `"done_reason":"length"`, `"eval_count":12`)
+	if len(model.Asked) != 1 {
+		t.Errorf("%d prompts", len(model.Asked))
+	}
+}
