@@ -163,8 +163,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 
 // request applies the flags to the image's defaults.
 func (o runOptions) request(d runtime.Defaults) runtime.Request {
-	r := runtime.Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens, Stop: d.Stop, IgnoreEOS: o.ignoreEOS}
+	r := runtime.Request{IgnoreEOS: o.ignoreEOS}
 	r.Draft, _ = runtime.ParseDraft(o.draft) // already validated
+	d.ApplyTo(&r)
 	return r
 }
 

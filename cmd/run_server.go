@@ -90,6 +90,10 @@ type serverRequest struct {
 
 	StrictSchema bool `json:"strict_schema,omitempty"`
 	BestEffort   bool `json:"best_effort,omitempty"`
+
+	// As without a server, a prompt that does not fit is an error, and a full context ends the response.
+	Truncate bool `json:"truncate"`
+	Shift    bool `json:"shift"`
 }
 
 type serverTurn struct {

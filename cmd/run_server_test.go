@@ -120,7 +120,8 @@ func TestRunAsksServer(t *testing.T) {
 		t.Errorf("the result (- want, + got):\n%s", diff)
 	}
 	const body = `{"model":"talk:latest","messages":[{"role":"user","content":"text\n\nWell?"}],"think":"low",` +
-		`"format":"regex:a+","options":{"ignore_eos":true,"num_predict":3,"stop":["X"],"temperature":0.5},"ids":true}`
+		`"format":"regex:a+","options":{"ignore_eos":true,"num_predict":3,"stop":["X"],"temperature":0.5},"ids":true,` +
+		`"truncate":false,"shift":false}`
 	if f.path != "/api/chat" || f.body != body {
 		t.Errorf("%s received %s", f.path, f.body)
 	}

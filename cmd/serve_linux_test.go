@@ -213,7 +213,7 @@ func TestServe(t *testing.T) {
 	if after := rss(t, s.Process.Pid); after > before+32<<20 {
 		t.Errorf("the server takes %d bytes, %d before", after, before)
 	}
-	if out, err := ingotAt("stop", "none"); err == nil || !strings.Contains(out, "none:latest not found") {
+	if out, err := ingotAt("stop", "none"); err == nil || !strings.Contains(out, "'none:latest' not found") {
 		t.Errorf("stop: %s, %v", out, err)
 	}
 

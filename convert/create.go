@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/plan"
@@ -24,7 +25,7 @@ import (
 // Options control how an image is created from a Modelfile.
 type Options struct {
 	Dir       string // the Modelfile's folder, the base of relative paths; "" = the current folder
-	StoreOnly bool   // resolve FROM and DRAFT in the store only, never as folders: for requests from clients
+	StoreOnly bool   // resolve FROM and DRAFT in the store or by Remote, never as folders: for requests from clients
 	Remote    Remote // opens FROM, DRAFT and ADAPTER that are not on this machine; nil = there are none
 	Version   string // the program's, for REQUIRES; not compared unless it is a valid version
 	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
@@ -67,6 +68,17 @@ type Remote interface {
 	// Open opens it. The folder may be a [source.Remote]. ctx is that of all reads, too. If the folder is an [io.Closer],
 	// it is closed after the last read.
 	Open(ctx context.Context, value string) (safetensors.Folder, error)
+}
+
+// Folders are local folders that FROM, DRAFT and ADAPTER may name by their paths, whatever Options.StoreOnly says.
+type Folders []string
+
+// Names implements [Remote].
+func (f Folders) Names(value string) bool { return slices.Contains(f, value) }
+
+// Open implements [Remote].
+func (Folders) Open(_ context.Context, value string) (safetensors.Folder, error) {
+	return safetensors.Dir(value), nil
 }
 
 // Pusher sends an image to a registry.

@@ -30,9 +30,6 @@ type opener struct {
 }
 
 func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, error) {
-	if o.storeOnly {
-		return o.image(ctx, c)
-	}
 	if o.isRemote(c) {
 		folder, err := o.remote.Open(ctx, c.Value)
 		if err != nil {
@@ -43,6 +40,9 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 			return nil, o.locatedRemote(c, err)
 		}
 		return src, nil
+	}
+	if o.storeOnly {
+		return o.image(ctx, c)
 	}
 	path, err := modelfile.Resolve(o.dir, c.Value)
 	if err != nil {
@@ -130,7 +130,7 @@ func (o opener) located(c modelfile.Command, err error) error {
 // mergeAdapters opens the adapters of the ADAPTER lines and merges them into the base model's tensors, in order.
 func (p *prepared) mergeAdapters(ctx context.Context, req *request, o opener) error {
 	for _, c := range req.adapters {
-		if o.storeOnly {
+		if o.storeOnly && !o.isRemote(c) {
 			return fmt.Errorf("an adapter is a local folder; create the model from a Modelfile on the server's machine")
 		}
 		folder, err := o.adapterFolder(ctx, c)

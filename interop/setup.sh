@@ -2,7 +2,7 @@
 # Installs what `make test-interop` and bench/transfer need: Debian's docker-registry, skopeo, chromium and strace, and
 # crane and a small oras-go program (into .bin). With --full, it also installs cosign (into the user's cache: its build
 # takes minutes), the Python environments of testdata/gen and bench, the latter with mlx-lm, and the clients of
-# structured output (Node 20 or later has to be there).
+# structured output and Ollama's JavaScript package (Node 20 or later has to be there).
 # Usage: interop/setup.sh [--full]
 set -eu
 
@@ -44,12 +44,14 @@ ln -sf "$cosign_dir/cosign" "$bin/cosign"
 ../testdata/gen/setup.sh
 ../bench/mlx-venv.sh > /dev/null
 
-# The clients of structured output.
+# The clients of structured output, and Ollama's JavaScript package.
 clients=$bin/structured
-mkdir -p "$clients"
+mkdir -p "$clients" "$bin/ollama"
 cp structured/*.mjs structured/*.py structured/package.json "$clients"
+cp ollama/*.mjs ollama/package.json "$bin/ollama"
 command -v node > /dev/null || { echo "interop: install node 20 or later first" >&2; exit 1; }
 (cd "$clients" && npm install --no-audit --no-fund --silent)
+(cd "$bin/ollama" && npm install --no-audit --no-fund --silent)
 for client in instructor outlines pydantic-ai langchain; do
 	[ -x "$clients/$client/bin/python" ] || python3 -m venv "$clients/$client"
 	"$clients/$client/bin/pip" install -q --disable-pip-version-check -r "structured/$client.txt"

@@ -43,7 +43,10 @@ var unbounded = math.Inf(1)
 
 // parameters lists all parameters of the language, sorted by name.
 var parameters = []ParameterInfo{
-	{Name: "draft_num_predict", Type: Int, Min: 0, Max: 1024, Help: "draft depth in tokens per step; 0 = no drafting"},
+	{
+		Name: "draft_num_predict", Type: Int, Min: 0, Max: 1024, Help: "draft depth in tokens per step; 0 = no drafting",
+		Request: true,
+	},
 	{Name: "f16_kv", Type: Bool, Deprecated: true},
 	{
 		Name: "frequency_penalty", Type: Float, Min: -100, Max: 100, Help: "subtracted from a logit for each occurrence",
@@ -63,7 +66,10 @@ var parameters = []ParameterInfo{
 	{Name: "num_batch", Type: Int, Min: 1, Max: 1 << 20, Help: "tokens per prefill step"},
 	{Name: "num_ctx", Type: Int, Min: 1, Max: 1 << 30, Help: "context length in tokens", Request: true},
 	{Name: "num_gpu", Type: Int, Min: -1, Max: 1 << 16, Help: "layers on the GPU; -1 = automatic"},
-	{Name: "num_keep", Type: Int, Min: -1, Max: 1 << 30, Help: "prompt tokens kept when the context is full; -1 = all"},
+	{
+		Name: "num_keep", Type: Int, Min: -1, Max: 1 << 30, Help: "prompt tokens kept when the context is full; -1 = all",
+		Request: true,
+	},
 	{
 		Name: "num_predict", Type: Int, Min: -2, Max: 1 << 30, Help: "maximum tokens to generate; negative = no limit",
 		Request: true, OpenAI: []string{"max_tokens", "max_completion_tokens", "max_output_tokens"}, Anthropic: "max_tokens",
@@ -108,7 +114,10 @@ var parameters = []ParameterInfo{
 		Request: true, Default: 0.9, OpenAI: []string{"top_p"}, Anthropic: "top_p",
 		Flag: Flag{Name: "top-p", Help: "sample from the top tokens of total probability P"},
 	},
-	{Name: "typical_p", Type: Float, Min: 0, Max: 1, Help: "samples from tokens of typical probability; 1 = off"},
+	{
+		Name: "typical_p", Type: Float, Min: 0, Max: 1, Help: "samples from tokens of typical probability; 1 = off",
+		Request: true,
+	},
 	{Name: "use_mlock", Type: Bool, Deprecated: true},
 	{Name: "use_mmap", Type: Bool, Help: "memory-map the model's file"},
 	{Name: "vocab_only", Type: Bool, Deprecated: true},

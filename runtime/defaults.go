@@ -13,12 +13,23 @@ type Defaults struct {
 	Sampling  Sampling
 	MaxTokens int
 	Stop      []string
+	Draft     *Draft // nil: not set
+	NumKeep   *int   // prompt tokens kept when the context is full; nil: not set
+}
+
+// ApplyTo sets the defaults on a request. A draft depth that the program has set stays.
+func (d Defaults) ApplyTo(r *Request) {
+	r.Sampling, r.MaxTokens, r.Stop = d.Sampling, d.MaxTokens, d.Stop
+	if d.Draft != nil && r.Draft == (Draft{}) {
+		r.Draft = *d.Draft
+	}
 }
 
 // parameters holds an image's parameters, under their names in a Modelfile.
 type parameters struct {
 	Temperature      *float64 `json:"temperature"`
 	TopK             *int     `json:"top_k"`
+	TypicalP         *float64 `json:"typical_p"`
 	TopP             *float64 `json:"top_p"`
 	MinP             *float64 `json:"min_p"`
 	RepeatPenalty    *float64 `json:"repeat_penalty"`
@@ -28,6 +39,8 @@ type parameters struct {
 	Seed             *int64   `json:"seed"`
 	NumPredict       *int     `json:"num_predict"`
 	Stop             []string `json:"stop"`
+	DraftNumPredict  *int     `json:"draft_num_predict"`
+	NumKeep          *int     `json:"num_keep"`
 }
 
 // StandardDefaults returns the defaults of the table of parameters, which are Ollama's.
@@ -69,5 +82,11 @@ func (p parameters) apply(d *Defaults) error {
 		return err
 	}
 	d.Sampling, d.MaxTokens, d.Stop = r.Sampling, r.MaxTokens, append(d.Stop, r.Stop...)
+	if p.DraftNumPredict != nil {
+		d.Draft = &r.Draft
+	}
+	if p.NumKeep != nil {
+		d.NumKeep = p.NumKeep
+	}
 	return nil
 }

@@ -20,6 +20,7 @@ type requestParameter struct {
 var requestParameters = []requestParameter{
 	number("temperature", func(s *Sampling) *float64 { return &s.Temperature }),
 	setter("top_k", func(r *Request, v int) { r.Sampling.TopK = v }),
+	number("typical_p", func(s *Sampling) *float64 { return &s.TypicalP }),
 	number("top_p", func(s *Sampling) *float64 { return &s.TopP }),
 	number("min_p", func(s *Sampling) *float64 { return &s.MinP }),
 	number("repeat_penalty", func(s *Sampling) *float64 { return &s.RepeatPenalty }),
@@ -32,6 +33,11 @@ var requestParameters = []requestParameter{
 	setter("ignore_eos", func(r *Request, v bool) { r.IgnoreEOS = v }),
 	setter("logit_bias", func(r *Request, v map[int32]float64) { r.Sampling.LogitBias = v }),
 	setter("deadline_ms", func(r *Request, v int64) { r.Deadline = time.Duration(min(v, 1<<40)) * time.Millisecond }),
+	setter("draft_num_predict", func(r *Request, v int) {
+		if r.Draft = (Draft{Mode: DraftOff}); v > 0 {
+			r.Draft = Draft{Mode: DraftFixed, N: min(v, MaxDraft)}
+		}
+	}),
 	setter("draft", func(r *Request, v Draft) { r.Draft = v }),
 	setter("priority", func(r *Request, v int) { r.Priority = v }),
 }

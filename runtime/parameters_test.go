@@ -11,7 +11,8 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 )
 
-// Every parameter of requests can be set, and images have those of Modelfiles. num_ctx depends on the prompt.
+// Every parameter of requests can be set, and images have those of Modelfiles. num_ctx and num_keep depend on the
+// prompt.
 func TestEveryParameterIsSet(t *testing.T) {
 	var settable []string
 	for _, p := range requestParameters {
@@ -19,7 +20,7 @@ func TestEveryParameterIsSet(t *testing.T) {
 	}
 	var want []string
 	for _, p := range modelfile.RequestParameters() {
-		if p.Name != "num_ctx" {
+		if p.Name != "num_ctx" && p.Name != "num_keep" {
 			want = append(want, p.Name)
 		}
 		if p.Default != nil {
@@ -84,5 +85,29 @@ func TestSetRequest(t *testing.T) {
 	}{"hot"})
 	if !errors.Is(err, ErrSampling) {
 		t.Errorf("a text as temperature: %v", err)
+	}
+}
+
+// An image's draft depth applies unless the program has chosen one.
+func TestDefaultDraft(t *testing.T) {
+	fixed := Draft{Mode: DraftFixed, N: 7}
+	for _, test := range []struct {
+		image         string
+		program, want Draft
+	}{
+		{`{"draft_num_predict": 3}`, Draft{}, Draft{Mode: DraftFixed, N: 3}},
+		{`{"draft_num_predict": 99}`, Draft{}, Draft{Mode: DraftFixed, N: MaxDraft}},
+		{`{"draft_num_predict": 0}`, Draft{}, Draft{Mode: DraftOff}},
+		{`{"draft_num_predict": 3}`, fixed, fixed},
+		{`{"num_keep": 3}`, Draft{}, Draft{}},
+	} {
+		var d Defaults
+		if err := d.SetJSON([]byte(test.image)); err != nil {
+			t.Fatal(err)
+		}
+		r := Request{Draft: test.program}
+		if d.ApplyTo(&r); r.Draft != test.want {
+			t.Errorf("%s over %+v: %+v, want %+v", test.image, test.program, r.Draft, test.want)
+		}
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/ingotml/ingot/limits/fault"
 )
 
-// Sampling says how a token is sampled from logits: bias and penalties, then temperature, top_k, top_p and min_p. The
-// zero value is greedy.
+// Sampling says how a token is sampled from logits: bias and penalties, then temperature, top_k, typical_p, top_p and
+// min_p. The zero value is greedy.
 type Sampling struct {
 	Temperature      float64 // <= 0: greedy
 	TopK             int     // <= 0: off
+	TypicalP         float64 // <= 0 or >= 1: off
 	TopP             float64 // <= 0 or >= 1: off
 	MinP             float64 // <= 0 or > 1: off
 	RepeatPenalty    float64 // <= 0 or 1: off

@@ -23,6 +23,7 @@ type Job struct {
 	model   *Model
 	Request runtime.Request
 	reader  prompt.Reader
+	Shift   Shift          // what to do when the context is full
 	Calls   int            // tool calls after which the response is complete; 0: no limit
 	Keep    *time.Duration // how long the model stays loaded afterwards; nil: the server's default
 	Begun   time.Time
@@ -85,7 +86,7 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 	if j.Request.Deadline > 0 { // the model's process counts from now on
 		j.Request.Deadline = max(j.Request.Deadline-time.Since(j.Begun), time.Nanosecond)
 	}
-	for e, err := range lease.Generate(within, j.Request) {
+	for e, err := range j.generate(within, lease) {
 		if err != nil {
 			return o, err
 		}

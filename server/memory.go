@@ -1,6 +1,8 @@
 package server
 
 import (
+	"sort"
+
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/divide"
@@ -58,6 +60,19 @@ func (s *Server) ownWeights(m *Model) (n int64) {
 		n -= size
 	}
 	return n + plan.Ranks[0].Weights
+}
+
+// Context returns how many tokens a prompt and its response can have together: the model's context, or what the memory
+// for its KV cache holds.
+func (s *Server) Context(m *Model) int {
+	most, state := m.Context(), s.memoryBudget(m).state
+	n := sort.Search(most, func(n int) bool {
+		return withSlack(m.StateBytes(n+1, s.opts.Float32, s.opts.KV)) > state
+	})
+	if n == 0 { // not even one: loading the model says so
+		return most
+	}
+	return n
 }
 
 // memoryBudget divides the memory of a model: KV caches of running requests get a quarter of what the weights leave,

@@ -49,6 +49,16 @@ type modelCache struct {
 // maxCachedModels limits the cache: a tokenizer can take a hundred megabytes.
 const maxCachedModels = 8
 
+// Name parses a model's name in a request. In the original APIs names have no case: if the store does not have the name
+// as it is, the name takes the case of an entry that differs in case only.
+func (s *Server) Name(text string) (manifest.Name, error) {
+	n, err := manifest.ParseName(text)
+	if err != nil {
+		return n, err
+	}
+	return s.opts.Store.Existing(n)
+}
+
 // Find resolves a name in the store and returns its model, from the cache if possible.
 func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	if name == "" {
@@ -59,6 +69,11 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 		return nil, err
 	}
 	found, d, err := s.opts.Store.Locate(ctx, n)
+	if errors.Is(err, manifest.ErrNotFound) {
+		if n, err = s.opts.Store.Existing(n); err == nil {
+			found, d, err = s.opts.Store.Locate(ctx, n)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +217,7 @@ func (s *Server) Beginning(ctx context.Context, m *Model, style *prompt.Style, c
 
 // Unload unloads a model as soon as it is idle. A model that is not loaded must be in the store.
 func (s *Server) Unload(ctx context.Context, name string) error {
-	n, err := manifest.ParseName(name)
+	n, err := s.Name(name)
 	if err != nil || s.pool.Stop(n.String()) {
 		return err
 	}

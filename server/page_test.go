@@ -73,7 +73,7 @@ func TestLayers(t *testing.T) {
 	f := serve(t, nil)
 	f.Has(t, "GET", "/api/layers?model=talk", "", 200, `"model":"talk:latest"`, `"digest":"sha256:`, `"kind":"tensor"`,
 		`"name":"config.json"`, `"kind":"template"`, `"media_type":"application/`)
-	f.Has(t, "GET", "/api/layers?model=none", "", 404, "none:latest")
+	f.Has(t, "GET", "/api/layers?model=none", "", 404, `{"error":"model 'none' not found"}`)
 	f.Has(t, "GET", "/api/layers", "", 400, "the model parameter is missing")
 	f.Has(t, "GET", "/api/layers?model=../x", "", 400, "model name")
 }

@@ -37,7 +37,7 @@ func TestPlainAnswers(t *testing.T) {
 		`"general.architecture":"llama"`, `"llama.context_length":512`,
 		`"capabilities":["completion"`, `FROM talk:latest`, `temperature 0.7`)
 	f.Has(t, "POST", "/api/show", `{"name":"plain"}`, 200, `"details":{`)
-	f.Has(t, "POST", "/api/show", `{"model":"none"}`, 404, `ingot pull`)
+	f.Has(t, "POST", "/api/show", `{"model":"none"}`, 404, `model 'none' not found`)
 	f.Has(t, "GET", "/nothing", "", 404, `{"error":"/nothing not found"}`)
 	f.Has(t, "GET", "/api/chat", "", 405, `GET /api/chat is not supported: use POST`)
 }

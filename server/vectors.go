@@ -77,7 +77,7 @@ func (s *Server) inputTokens(ctx context.Context, m *Model, q EmbedRequest) (ids
 		case len(one) > limit && q.Truncate:
 			ids[i] = one[:limit]
 		case len(one) > limit:
-			return nil, wire.BadRequest("input %d has %d tokens, at most %d are allowed", i, len(one), limit)
+			return nil, tooLong(i, len(one), limit)
 		}
 	}
 	return ids, nil
@@ -89,7 +89,13 @@ func (s *Server) inputTooLong(ctx context.Context, m *Model, text string, i, lim
 	if err != nil {
 		return err
 	}
-	return wire.BadRequest("input %d has %d tokens, at most %d are allowed", i, len(ids), limit)
+	return tooLong(i, len(ids), limit)
+}
+
+// tooLong is the error about an input. Clients of Ollama's API look for its last words.
+func tooLong(i, tokens, limit int) error {
+	return wire.BadRequest("input %d has %d tokens, at most %d are allowed: the input length exceeds the context length",
+		i, tokens, limit)
 }
 
 // maxInputs is the maximum number of inputs per request, the same as OpenAI's.

@@ -17,14 +17,12 @@ import (
 	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/gguf"
-	"github.com/ingotml/ingot/convert/gguf/vocab"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/quantize/ggml"
-	"github.com/ingotml/ingot/tokenizer"
 )
 
 // GGUFTypes lists the types of [GGUFOptions].
@@ -134,41 +132,12 @@ func (x *ggufFile) plan(name string, templates []chat.Named) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
-	x.metadata = []gguf.Pair{
-		{Key: "general.architecture", Value: gguf.Text(g.Architecture)}, {Key: "general.type", Value: gguf.Text("model")},
-		{Key: "general.name", Value: gguf.Text(name)}, {Key: "general.quantization_version", Value: gguf.Number(2)},
-	}
-	for _, p := range header.Metadata {
-		x.metadata = append(x.metadata, gguf.Pair{Key: p.Key, Value: ggufValue(p.Value)})
-	}
-	facts := vocab.Source{Vocabulary: vocabularyOf(x.src), Templates: templates}
-	if f, ok := x.src.File("tokenizer.json"); ok {
-		facts.Tokenizer = f.Data
-	} else if f, ok := x.src.File("tokenizer.model"); ok {
-		facts.Model = f.Data
-	}
-	if f, ok := x.src.File("tokenizer_config.json"); ok {
-		facts.Config = f.Data
-	}
-	facts.Config, err = tokenizer.Settings(facts.Config, func(name string) ([]byte, error) {
-		f, _ := x.src.File(name)
-		return f.Data, nil
-	})
+	x.metadata = modelPairs(g, header, name)
+	tokens, notes, err := tokenizerPairs(x.src, g, templates)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
-	facts.BOS, facts.EOS = arch.SpecialTokens(x.src.Model)
-	tokens, err := vocab.Metadata(facts)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrExport, err)
-	}
-	x.metadata = append(x.metadata, tokens...)
-	for _, name := range facts.Unwritten() {
-		x.notes = append(x.notes, fmt.Sprintf("GGUF has no key for the chat template %q: it is left out", name))
-	}
-	if facts.Tokenizer == nil && facts.Model == nil && g.Pre != nil {
-		x.metadata = append(x.metadata, gguf.Pair{Key: "tokenizer.ggml.pre", Value: gguf.Text(g.Pre(x.src.Model))})
-	}
+	x.metadata, x.notes = append(x.metadata, tokens...), append(x.notes, notes...)
 	for _, name := range slices.Sorted(maps.Keys(header.Factors)) {
 		list := header.Factors[name]
 		raw := make([]byte, 4*len(list))
@@ -233,35 +202,6 @@ func (w written) Floats(name string) ([]float32, error) {
 		return nil, fmt.Errorf("%w: there is no tensor %s", arch.ErrGGUF, name)
 	}
 	return list, nil
-}
-
-func ggufValue(v any) gguf.Value {
-	switch v := v.(type) {
-	case int:
-		return gguf.Number(uint32(v))
-	case float32:
-		return gguf.Real(v)
-	case bool:
-		return gguf.Flag(v)
-	case []int:
-		list := make([]int32, len(v))
-		for i, n := range v {
-			list[i] = int32(n)
-		}
-		return gguf.Numbers(list)
-	case []bool:
-		return gguf.Flags(v)
-	}
-	return gguf.Text(fmt.Sprint(v))
-}
-
-// vocabularyOf returns the rows of the embedding.
-func vocabularyOf(src *source.Source) int {
-	specs := src.Model.Table().Specs
-	if len(specs) == 0 || len(specs[0].Shape) != 2 {
-		return 0
-	}
-	return int(specs[0].Shape[0])
 }
 
 // write writes the file and makes it durable.

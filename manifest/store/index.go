@@ -87,6 +87,16 @@ func (s *Store) ReadIndex() (ocispec.Index, error) {
 	return idx, nil
 }
 
+// Existing returns a name as the store spells it: as it is if the store has it, or else in the case of an entry that
+// differs from it in case only. APIs in which names have no case use it; other names do have one.
+func (s *Store) Existing(name manifest.Name) (manifest.Name, error) {
+	idx, err := s.ReadIndex()
+	if err != nil {
+		return name, err
+	}
+	return index.Existing(idx, name), nil
+}
+
 // UpdateIndex changes the index under its lock. If change returns an error, the index is not written.
 func (s *Store) UpdateIndex(ctx context.Context, change func(*ocispec.Index) error) error {
 	unlock, err := s.locks.Index(ctx)

@@ -23,7 +23,8 @@ func Drafts(logits *mlx.Array, of []DraftRow, drafts int) (tokens *mlx.Array, q 
 		if d.Drawn {
 			s = r.mode(logits.Dim(-1))
 			s.edited = false
-			s.nucleus = s.nucleus && s.k > 0 // top_p alone would need a sort; a wider q is valid too
+			// typical_p or top_p without top_k would need a sort; a wider q is valid too.
+			s.typical, s.nucleus = s.typical && s.k > 0, s.nucleus && s.k > 0
 		}
 		groups[s] = append(groups[s], r)
 	}

@@ -33,6 +33,7 @@ type samplingMode struct {
 	edited, masked bool
 	draws          bool // false: greedy
 	k              int  // top_k; 0: the whole vocabulary
+	typical        bool // uses typical_p
 	nucleus, floor bool // uses top_p; uses min_p
 	verifies       bool
 }
@@ -47,6 +48,7 @@ func (r row) mode(vocab int) samplingMode {
 	if s.TopK > 0 && s.TopK < vocab {
 		out.k = s.TopK
 	}
+	out.typical = s.TypicalP > 0 && s.TypicalP < 1
 	out.nucleus = s.TopP > 0 && s.TopP < 1
 	out.floor = s.MinP > 0 && s.MinP <= 1
 	return out
@@ -69,7 +71,7 @@ func (s samplingMode) choose(logits *mlx.Array, rows []row) *mlx.Array {
 		return mlx.AsType(mlx.ArgMax(logits, -1, false), mlx.Int32)
 	}
 	p, ids := s.candidates(logits, rows)
-	if s.nucleus && s.k == 0 && p.Dim(1) > 2*nucleusCandidates && !p.Thread().Info().GPU {
+	if s.nucleus && s.k == 0 && !s.typical && p.Dim(1) > 2*nucleusCandidates && !p.Thread().Info().GPU {
 		return s.chooseNucleus(p, rows)
 	}
 	return s.from(p, ids, rows)
@@ -138,9 +140,12 @@ func (s samplingMode) from(p, ids *mlx.Array, rows []row) *mlx.Array {
 	return mlx.Reshape(tokensAt(draw(p, uniforms), ids), len(rows))
 }
 
-// trim sets the probability of candidates outside top_p and min_p to 0.
+// trim sets the probability of candidates outside typical_p, top_p and min_p to 0.
 func (s samplingMode) trim(p, ids *mlx.Array, rows []row) *mlx.Array {
 	t := p.Thread()
+	if s.typical {
+		p = typical(p, column(t, rows, func(r row) float32 { return float32(r.Sampler.sampling.TypicalP) }))
+	}
 	if s.nucleus {
 		p = nucleus(p, column(t, rows, func(r row) float32 { return float32(r.Sampler.sampling.TopP) }), ids != nil)
 	}
@@ -183,6 +188,24 @@ func nucleus(p, limit *mlx.Array, ordered bool) *mlx.Array {
 	above := mlx.CumSum(up, -1, true, false)
 	least := mlx.Min(mlx.Where(mlx.Less(above, limit), up, mlx.Scalar(p.Thread(), float32(math.Inf(1)))), true, -1)
 	return keepWhere(p, mlx.GreaterEqual(p, least))
+}
+
+// typical keeps the candidates of p [rows, n] whose information is nearest to the entropy of the row (Meister et al.,
+// "Locally Typical Sampling"): those whose nearer candidates sum to less than limit [rows, 1], and ties with the last
+// one. It normalizes what remains.
+func typical(p, limit *mlx.Array) *mlx.Array {
+	t := p.Thread()
+	infinity := mlx.Scalar(t, float32(math.Inf(1)))
+	possible := mlx.Greater(p, mlx.Scalar(t, float32(0)))
+	information := mlx.Negative(mlx.Log(mlx.Where(possible, p, mlx.Scalar(t, float32(1)))))
+	entropy := mlx.Sum(mlx.Multiply(p, information), true, -1)
+	distance := mlx.Where(possible, mlx.Abs(mlx.Subtract(information, entropy)), infinity)
+	order := mlx.ArgSort(distance, -1)
+	nearer := mlx.CumSum(mlx.TakeAlongAxis(p, order, -1), -1, false, false)
+	up := mlx.TakeAlongAxis(distance, order, -1)
+	most := mlx.Max(mlx.Where(mlx.Less(nearer, limit), up, mlx.Negative(infinity)), true, -1)
+	p = keepWhere(p, mlx.LessEqual(distance, most))
+	return mlx.Divide(p, mlx.Sum(p, true, -1))
 }
 
 // A draw from more than maxFlatDraw candidates first selects a block of drawBlock candidates.

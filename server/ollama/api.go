@@ -17,6 +17,7 @@ type api struct {
 
 	buildSlot   chan struct{} // buffered, one element: a build is running
 	uploadSlots chan struct{} // buffered: an element for each running upload
+	facts       factsCache
 }
 
 // New returns the API over a server.

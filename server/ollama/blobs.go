@@ -22,7 +22,7 @@ func (s *api) headBlob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !ingest.HasUpload(s.opts.Store, d) {
-		return wire.Errorf(http.StatusNotFound, "file %s not found", d)
+		return wire.Errorf(http.StatusNotFound, "blob %q not found", d)
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil
@@ -54,7 +54,7 @@ func (s *api) putBlob(w http.ResponseWriter, r *http.Request) error {
 	err = ingest.PutUpload(r.Context(), s.opts.Store, d, body, opts)
 	var mismatch *ingest.MismatchError
 	if errors.As(err, &mismatch) {
-		return wire.BadRequest("the uploaded file has digest %s, want %s", mismatch.Got, mismatch.Want)
+		return wire.BadRequest("digest mismatch, expected %q, got %q", mismatch.Want, mismatch.Got)
 	}
 	if err != nil {
 		return bodyError(err)

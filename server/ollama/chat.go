@@ -26,7 +26,9 @@ type chatRequest struct {
 	Format    params.Format    `json:"format"`
 	params.SchemaOptions
 	params.LogProbOptions
-	IDs bool `json:"ids"` // an extension: return token ids with the text
+	windowOptions
+	IDs    bool `json:"ids"` // an extension: return token ids with the text
+	Render bool `json:"_debug_render_only"`
 }
 
 // chatMessage is a message in Ollama's form, which has pictures in a separate field.
@@ -62,6 +64,7 @@ type chatJSON struct {
 	IDs       []int32              `json:"ids,omitempty"`
 	LogProbs  []server.LogProbJSON `json:"logprobs,omitempty"`
 	Done      bool                 `json:"done"`
+	Debug     *debugJSON           `json:"_debug_info,omitempty"`
 	endJSON
 }
 
@@ -88,25 +91,48 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 			Done:    true,
 			endJSON: endJSON{DoneReason: reason}})
 	}
+	if q.Render {
+		q.Stream = new(false)
+	}
 	message := func(p part) chatJSON {
 		return chatJSON{Model: q.Model, CreatedAt: now(), Message: answerJSON{chat.Assistant, p.text, p.thinking, p.calls},
 			IDs: p.ids, LogProbs: p.logProbs}
 	}
 	lines := lines(w, q.Stream, s.core.Silence(), func() any { return message(part{}) })
 	defer lines.Stop()
-	m, err := s.core.Find(r.Context(), q.Model)
+	m, err := s.find(r.Context(), q.Model, notFound)
 	if err != nil {
 		return err
 	}
-	prompt, err := s.chatPrompt(r, m, q)
+	if err := canGenerate(m, "chat"); err != nil {
+		return err
+	}
+	in := s.window(m, q.windowOptions, q.Options)
+	c, err := q.conversation(m.Style)
 	if err != nil {
 		return err
+	}
+	prompt, err := s.prompt(r.Context(), m.Style, c, in)
+	if err == nil {
+		err = in.fit(prompt)
+	}
+	if err != nil {
+		return err
+	}
+	if q.Render {
+		debug, err := debugInfo(m, prompt)
+		if err != nil {
+			return err
+		}
+		return wire.WriteJSON(w, chatJSON{Model: m.Asked(), CreatedAt: now(), Message: answerJSON{Role: chat.Assistant},
+			Debug: debug})
 	}
 	j, err := s.core.NewJob(m, prompt, q.Options, q.With(q.Format), q.LogProbOptions)
 	if err != nil {
 		return err
 	}
 	j.Keep, j.Begun, j.Request.Queued = q.KeepAlive.Duration, begun, lines.Open
+	in.prepare(&j)
 	var stream func(part) error
 	if lines != nil {
 		stream = func(p part) error { return lines.Send("", message(p)) }
@@ -121,15 +147,6 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 		return lines.Last("", last)
 	}
 	return wire.WriteJSON(w, last)
-}
-
-// chatPrompt builds the prompt of a conversation.
-func (s *api) chatPrompt(r *http.Request, m *server.Model, q chatRequest) (*prompt.Prompt, error) {
-	c, err := q.conversation(m.Style)
-	if err != nil {
-		return nil, err
-	}
-	return s.core.MakePrompt(r.Context(), m, m.Style, c)
 }
 
 // conversation returns the template's input: the system message of the request or else of the image, the image's

@@ -65,20 +65,20 @@ func TestGenerate(t *testing.T) {
 	for body, want := range map[string]string{
 		``:               "no body",
 		`{`:              "the JSON ends too early",
-		`{"prompt":"x"}`: "the model is missing",
-		`{"model":"plain","prompt":"x","system":"s"}`:                  "which a system message requires",
-		`{"model":"plain","prompt":"x","suffix":"y"}`:                  "does not support insert",
-		`{"model":"plain","prompt":"x","template":"{{ .Prompt"}`:       "template",
-		`{"model":"plain","prompt":"x","images":["AAAA"]}`:             "vision",
-		`{"model":"plain","prompt":"x","images":["!"]}`:                "not valid base64",
-		`{"model":"plain","prompt":"x","keep_alive":"soon"}`:           "keep_alive",
-		`{"model":"plain","prompt":"a b c d","options":{"num_ctx":2}}`: "num_ctx is 2",
-		`{"model":"talk","prompt":"x","raw":true,"system":"s"}`:        "raw excludes",
-		`{"model":"../../etc/passwd","prompt":"x"}`:                    "model name",
+		`{"prompt":"x"}`: "model is required",
+		`{"model":"plain","prompt":"x","system":"s"}`:                                   "which a system message requires",
+		`{"model":"plain","prompt":"x","suffix":"y"}`:                                   "does not support insert",
+		`{"model":"plain","prompt":"x","template":"{{ .Prompt"}`:                        "template",
+		`{"model":"plain","prompt":"x","images":["AAAA"]}`:                              "vision",
+		`{"model":"plain","prompt":"x","images":["!"]}`:                                 "not valid base64",
+		`{"model":"plain","prompt":"x","keep_alive":"soon"}`:                            "keep_alive",
+		`{"model":"plain","prompt":"a b c d","truncate":false,"options":{"num_ctx":2}}`: "the context length of 2",
+		`{"model":"talk","prompt":"x","raw":true,"system":"s"}`:                         "raw excludes",
+		`{"model":"../../etc/passwd","prompt":"x"}`:                                     "model name",
 	} {
 		f.Has(t, "POST", "/api/generate", body, 400, `{"error":"`, want)
 	}
-	f.Has(t, "POST", "/api/generate", `{"model":"none","prompt":"x"}`, 404, "none:latest", "ingot pull")
+	f.Has(t, "POST", "/api/generate", `{"model":"none","prompt":"x"}`, 404, `{"error":"model 'none' not found"}`)
 }
 
 func TestChat(t *testing.T) {

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/ingotml/ingot/convert"
@@ -32,8 +30,9 @@ import (
 type createRequest struct {
 	Model      string                     `json:"model"`
 	From       string                     `json:"from"`
-	Files      map[string]string          `json:"files"` // digests by name
-	Adapters   map[string]string          `json:"adapters"`
+	Files      map[string]string          `json:"files"`       // digests by name
+	Adapters   map[string]string          `json:"adapters"`    // of an adapter, which is merged
+	DraftFiles map[string]string          `json:"draft_files"` // of a draft model
 	Template   string                     `json:"template"`
 	System     string                     `json:"system"`
 	License    params.Texts               `json:"license"`
@@ -49,6 +48,9 @@ type createRequest struct {
 	Quantize string `json:"quantize"`
 	Stream   *bool  `json:"stream"`
 
+	DraftQuantize string `json:"draft_quantize"`
+	RemoteHost    string `json:"remote_host"` // refused: models run on this server
+
 	// Fields of older clients.
 	Name         string `json:"name"`
 	Quantization string `json:"quantization"`
@@ -62,7 +64,7 @@ func (s *api) create(w http.ResponseWriter, r *http.Request) error {
 	if err := wire.ReadJSON(r, &q); err != nil {
 		return err
 	}
-	name, err := manifest.ParseName(cmp.Or(q.Model, q.Name))
+	name, err := s.name(q.Model, q.Name)
 	if err != nil {
 		return err
 	}
@@ -70,24 +72,51 @@ func (s *api) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	files, err := q.files()
-	if err != nil {
-		return err
-	}
-	opts := convert.Options{StoreOnly: true, Version: s.opts.Version}
-	note := ""
-	if kind := cmp.Or(q.Quantize, q.Quantization); kind != "" {
-		if opts.Precision, note, err = recipe.ToType(kind); err != nil {
+	input := buildInput{name: name, from: s.existing(q.From), commands: commands}
+	for _, set := range []struct {
+		field string
+		files map[string]string
+		to    *map[string]digest.Digest
+	}{{"files", q.Files, &input.files}, {"adapters", q.Adapters, &input.adapter}, {"draft_files", q.DraftFiles,
+		&input.draft}} {
+		if *set.to, err = uploaded(set.field, set.files); err != nil {
 			return err
 		}
 	}
+	precision, notes, err := q.precision()
+	if err != nil {
+		return err
+	}
+	input.opts = convert.Options{StoreOnly: true, Version: s.opts.Version, Precision: precision}
 	how := progressStream{q.Stream, "gathering model components", s.core.Silence()}
 	return streamProgress(w, r, how, func(ctx context.Context, report reporter) error {
-		if note != "" {
-			report(progressJSON{Status: "note: " + note})
+		for _, n := range notes {
+			report(progressJSON{Status: "note: " + n})
 		}
-		return s.build(ctx, buildInput{name, q.From, files, commands, opts}, report)
+		return s.build(ctx, input, report)
 	})
+}
+
+// precision returns the types of the weights and of the draft's weights, and notes about aliases.
+func (q createRequest) precision() (p recipe.Precision, notes []string, err error) {
+	for i, kind := range []string{cmp.Or(q.Quantize, q.Quantization), q.DraftQuantize} {
+		if kind == "" {
+			continue
+		}
+		one, note, err := recipe.ToType(kind)
+		if err != nil {
+			return p, nil, err
+		}
+		if i == 0 {
+			p = one
+		} else {
+			p.Draft = one.Type
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return p, notes, nil
 }
 
 // commands returns the Modelfile lines that the request stands for, except FROM.
@@ -95,13 +124,12 @@ func (q createRequest) commands() ([]modelfile.Command, error) {
 	switch {
 	case q.Modelfile != "" || q.Path != "":
 		return nil, wire.BadRequest("modelfile and path are not supported: send from or uploaded files, and the other fields")
-	case len(q.Adapters) > 0:
-		return nil, wire.BadRequest("adapters are not supported: merge the adapter into its checkpoint, " +
-			"for instance with merge_and_unload of the Python package peft, and send that")
+	case q.RemoteHost != "":
+		return nil, wire.BadRequest("remote_host is not supported: models run on this server")
 	case q.From != "" && len(q.Files) > 0:
 		return nil, wire.BadRequest("from and files are mutually exclusive")
 	case q.From == "" && len(q.Files) == 0:
-		return nil, wire.BadRequest("from and files are missing: send a model of the store, or uploaded files")
+		return nil, wire.BadRequest("neither 'from' or 'files' was specified: send a model of the store, or uploaded files")
 	}
 	var list []modelfile.Command
 	for _, c := range []struct{ name, value string }{
@@ -118,7 +146,7 @@ func (q createRequest) commands() ([]modelfile.Command, error) {
 	for _, name := range slices.Sorted(maps.Keys(q.Parameters)) {
 		values, err := parameterTexts(q.Parameters[name])
 		if err != nil {
-			return nil, wire.BadRequest("parameter %q: %v", wire.Clip(name), err)
+			return nil, wire.BadRequest("parameters.%s: %v", wire.Clip(name), err)
 		}
 		for _, v := range values {
 			list = append(list, modelfile.Command{Name: modelfile.Parameter, Key: name, Value: v})
@@ -126,10 +154,10 @@ func (q createRequest) commands() ([]modelfile.Command, error) {
 	}
 	for i, m := range q.Messages {
 		if !slices.Contains([]string{"system", "user", "assistant"}, m.Role) {
-			return nil, wire.BadRequest("message %d: role %q is not system, user or assistant", i+1, wire.Clip(m.Role))
+			return nil, wire.BadRequest("messages[%d].role is %q: must be system, user or assistant", i, wire.Clip(m.Role))
 		}
 		if len(m.Images) > 0 {
-			return nil, wire.BadRequest("message %d: messages of a model cannot have pictures", i+1)
+			return nil, wire.BadRequest("messages[%d].images: messages of a model cannot have pictures", i)
 		}
 		list = append(list, modelfile.Command{Name: modelfile.Message, Key: m.Role, Value: m.Content})
 	}
@@ -177,7 +205,9 @@ func parameterTexts(value json.RawMessage) ([]string, error) {
 type buildInput struct {
 	name     manifest.Name
 	from     string
-	files    map[string]digest.Digest
+	files    map[string]digest.Digest // instead of from
+	adapter  map[string]digest.Digest
+	draft    map[string]digest.Digest
 	commands []modelfile.Command
 	opts     convert.Options
 }
@@ -192,26 +222,26 @@ func (s *api) build(ctx context.Context, q buildInput, report reporter) error {
 		return err
 	}
 	defer done()
-	dir := ""
-	if len(q.files) > 0 {
-		var remove func()
-		if dir, remove, err = ingest.Folder(s.opts.Store, q.files); errors.Is(err, manifest.ErrBlobMissing) {
-			return wire.BadRequest("%v; upload it with POST %sDIGEST", err, blobPath)
-		}
-		if err != nil {
-			return err
-		}
-		defer remove()
-		if err := checkFolder(dir); err != nil {
-			return err
-		}
-		q.from, q.opts.StoreOnly = dir, false
+	dirs, err := s.folders(q)
+	defer removeAll(dirs)
+	if err != nil {
+		return err
 	}
 	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: q.from}}, q.commands...)}
-	if err := s.convert(ctx, q.name, file, q.opts, dir, report); err != nil {
-		return createError(err, dir)
+	for _, d := range dirs {
+		if d.command == modelfile.From {
+			file.Commands[0].Value = d.path
+		} else {
+			file.Commands = append(file.Commands, modelfile.Command{Name: d.command, Value: d.path})
+		}
 	}
-	ingest.UsedUploads(s.opts.Store, slices.Collect(maps.Values(q.files))...)
+	q.opts.Remote = convert.Folders(paths(dirs))
+	if err := s.convert(ctx, q.name, file, q.opts, dirs, report); err != nil {
+		return createError(missing(err, notFound, q.from), dirs)
+	}
+	for _, d := range dirs {
+		ingest.UsedUploads(s.opts.Store, slices.Collect(maps.Values(d.files))...)
+	}
 	report(progressJSON{Status: "writing manifest"})
 	return nil
 }
@@ -226,11 +256,11 @@ func (s *api) convertPulled(ctx context.Context, r *registry.PullResult, report 
 	from := image.Stored(s.opts.Store, r.Name, r.GGUF)
 	file, left, err := from.Modelfile()
 	if err != nil {
-		return createError(err, "")
+		return createError(err, nil)
 	}
 	opts := convert.Options{Version: s.opts.Version, Remote: from}
-	if err := s.convert(ctx, r.Name, file, opts, "", report); err != nil {
-		return createError(err, "")
+	if err := s.convert(ctx, r.Name, file, opts, nil, report); err != nil {
+		return createError(err, nil)
 	}
 	for _, w := range left {
 		report(progressJSON{Status: "note: " + clip.Controls(w)})
@@ -259,9 +289,9 @@ func (s *api) takeBuild(ctx context.Context, report reporter) (done func(), err 
 	return func() { release(); <-s.buildSlot }, nil
 }
 
-// convert executes a Modelfile. dir is the folder with the request's files, which messages do not name.
-func (s *api) convert(ctx context.Context, name manifest.Name, file *modelfile.File, opts convert.Options, dir string,
-	report reporter) error {
+// convert executes a Modelfile. dirs are the folders with the request's files, which messages do not name.
+func (s *api) convert(ctx context.Context, name manifest.Name, file *modelfile.File, opts convert.Options,
+	dirs []uploadFolder, report reporter) error {
 	begun := false
 	opts.Progress = func(e write.Event) {
 		begun = true
@@ -275,14 +305,14 @@ func (s *api) convert(ctx context.Context, name manifest.Name, file *modelfile.F
 		report(progressJSON{Status: "using existing weights"})
 	}
 	for _, w := range result.Warnings {
-		report(progressJSON{Status: "note: " + clip.Controls(withoutFolder(w, dir))})
+		report(progressJSON{Status: "note: " + clip.Controls(withoutFolders(w, dirs))})
 	}
 	return nil
 }
 
 // createError makes an error the client's fault unless the operating system caused it. Its message names no folder of
 // this machine.
-func createError(err error, dir string) error {
+func createError(err error, dirs []uploadFolder) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -291,13 +321,5 @@ func createError(err error, dir string) error {
 	if t.Status == http.StatusInternalServerError && !errors.As(err, &system) {
 		t.Status = http.StatusBadRequest
 	}
-	return wire.Errorf(t.Status, "%s", withoutFolder(t.Message, dir))
-}
-
-// withoutFolder removes the path of the folder with the files from a message.
-func withoutFolder(message, dir string) string {
-	if dir == "" {
-		return message
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(message, dir+string(filepath.Separator), ""), dir, "the files")
+	return wire.Errorf(t.Status, "%s", withoutFolders(t.Message, dirs))
 }

@@ -24,7 +24,13 @@ import (
 // upload uploads a checkpoint's files and returns the JSON of their names and digests.
 func (f *fixture) upload(t *testing.T, model string) string {
 	t.Helper()
-	dir := filepath.Join(servertest.Root(t), "testdata", "models", model)
+	return f.uploadFolder(t, "models/"+model, "Modelfile")
+}
+
+// uploadFolder is upload for a folder of testdata. It leaves one file out.
+func (f *fixture) uploadFolder(t *testing.T, folder, without string) string {
+	t.Helper()
+	dir := filepath.Join(servertest.Root(t), "testdata", folder)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,7 @@ func (f *fixture) upload(t *testing.T, model string) string {
 		if status, text := f.Ask(t, "POST", "/api/blobs/"+d, string(b)); status != 201 && status != 200 {
 			t.Fatalf("%s: %d: %s", e.Name(), status, text)
 		}
-		if e.Name() != "Modelfile" {
+		if e.Name() != without {
 			files[e.Name()] = d
 		}
 	}
@@ -70,7 +76,7 @@ func TestBlobs(t *testing.T) {
 	f.Has(t, "POST", "/api/blobs/"+d, text, 200)
 	f.Has(t, "POST", "/api/blobs/"+digest.FromString("").String(), "", 201)
 	f.Has(t, "POST", "/api/blobs/"+digest.FromString("other").String(), text, 400,
-		`{"error":"the uploaded file has digest `+d)
+		`{"error":"digest mismatch, expected `)
 	for _, bad := range []string{"sha256:1", "sha512:" + strings.Repeat("a", 128), "x", "sha256-" + d[7:],
 		"sha256:..%2f..%2fetc"} {
 		f.Has(t, "POST", "/api/blobs/"+bad, text, 400, "64 lower-case")
@@ -154,16 +160,19 @@ func TestCreate(t *testing.T) {
 		return fmt.Sprintf(`{"model":"x","files":{%q:"%s"}}`, name, digest.FromString("x"))
 	}
 	for body, want := range map[string]string{
-		`{"model":"x"}`: "from and files are missing",
+		`{"model":"x"}`: "neither 'from' or 'files' was specified",
 		`{"model":"x","from":"plain","files":` + files + `}`:                          "mutually exclusive",
-		`{"model":"x","from":"plain","adapters":{"a.safetensors":"sha256:1"}}`:        "merge the adapter",
+		`{"model":"x","from":"plain","adapters":{"a.safetensors":"sha256:1"}}`:        `adapters: file \"a.safetensors`,
+		`{"model":"x","from":"plain","draft_files":{"a/b":"sha256:1"}}`:               `draft_files: file \"a/b`,
+		`{"model":"x","from":"plain","remote_host":"example.com"}`:                    "remote_host is not supported",
+		`{"model":"x","from":"plain","draft_quantize":"q9"}`:                          "int4",
 		`{"model":"x","modelfile":"FROM /etc"}`:                                       "not supported",
 		`{"model":"x","path":"/etc/passwd"}`:                                          "not supported",
 		`{"model":"x","from":"/etc"}`:                                                 "model name",
 		`{"model":"x","from":"."}`:                                                    "model name",
 		`{"model":"x","from":"` + dir + `"}`:                                          "model name",
 		`{"model":"x/","from":"plain"}`:                                               "model name",
-		`{"from":"plain"}`:                                                            "model name",
+		`{"from":"plain"}`:                                                            "model is required",
 		`{"model":"x@` + digest.FromString("").String() + `","from":"plain"}`:         "must not have a digest",
 		`{"model":"x","from":"plain","quantize":"q4_K_M"}`:                            "int4",
 		`{"model":"x","from":"plain","template":"{% if %}"}`:                          "template",
@@ -171,7 +180,7 @@ func TestCreate(t *testing.T) {
 		`{"model":"x","from":"plain","parameters":{"temperature":"hot"}}`:             "hot",
 		`{"model":"x","from":"plain","parameters":{"stop":{"a":1}}}`:                  "an object",
 		`{"model":"x","from":"plain","parameters":{"stop":[["a"]]}}`:                  "list of lists",
-		`{"model":"x","from":"plain","messages":[{"role":"tool","content":"x"}]}`:     `role \"tool\"`,
+		`{"model":"x","from":"plain","messages":[{"role":"tool","content":"x"}]}`:     `messages[0].role is \"tool\"`,
 		`{"model":"x","from":"plain","messages":[{"role":"user","images":["AAAA"]}]}`: "cannot have pictures",
 		`{"model":"x","files":{"config.json":"sha256:1"}}`:                            "64 lower-case",
 		`{"model":"x","files":{"a":"` + digest.FromString("x").String() + `","A":"` + digest.FromString("x").String() +
@@ -193,7 +202,7 @@ func TestCreate(t *testing.T) {
 	} {
 		f.Has(t, "POST", "/api/create", body, 400, `{"error":"`, want)
 	}
-	f.Has(t, "POST", "/api/create", `{"model":"x","from":"none"}`, 404, "none:latest", "ingot pull")
+	f.Has(t, "POST", "/api/create", `{"model":"x","from":"none"}`, 404, `{"error":"model 'none' not found"}`)
 
 	// Errors about files name no folder of this machine.
 	f.Has(t, "POST", "/api/blobs/"+digest.FromString("{ }").String(), "{ }", 201)
@@ -243,9 +252,10 @@ func TestCopyDelete(t *testing.T) {
 	f.Has(t, "POST", "/api/copy", `{"source":"plain","destination":"other:v2"}`, 200)
 	f.Has(t, "POST", "/api/generate", `{"model":"other:v2","prompt":"x","stream":false}`, 200)
 	other := f.Parrot
-	f.Has(t, "POST", "/api/copy", `{"source":"none","destination":"other"}`, 404, "none:latest")
+	f.Has(t, "POST", "/api/copy", `{"source":"none","destination":"other"}`, 404,
+		`{"error":"model \"none\" not found"}`)
 	f.Has(t, "POST", "/api/copy", `{"source":"plain","destination":"../x"}`, 400, "model name")
-	f.Has(t, "POST", "/api/copy", `{"source":"plain"}`, 400, "model name")
+	f.Has(t, "POST", "/api/copy", `{"source":"plain"}`, 400, "destination: model name")
 	f.Has(t, "DELETE", "/api/delete", `{"model":"other:v2"}`, 200)
 	<-other.Done() // the model is also unloaded
 	f.Has(t, "DELETE", "/api/delete", `{"model":"other:v2"}`, 404, `{"error":"`)

@@ -1,9 +1,11 @@
 package ollama
 
 import (
+	"context"
 	"net/http"
 	"time"
 
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
@@ -13,7 +15,7 @@ import (
 type embedRequest struct {
 	Model      string           `json:"model"`
 	Input      server.Inputs    `json:"input"`
-	Truncate   bool             `json:"truncate"` // cut inputs that are too long; otherwise they are an error
+	Truncate   *bool            `json:"truncate"` // cut inputs that are too long, the default; false: they are an error
 	Dimensions int              `json:"dimensions"`
 	KeepAlive  params.KeepAlive `json:"keep_alive"`
 	Options    params.Options   `json:"options"`
@@ -41,19 +43,33 @@ func (s *api) embed(w http.ResponseWriter, r *http.Request) error {
 		}
 		return wire.WriteJSON(w, embedJSON{Model: q.Model, Embeddings: [][]float32{}, Total: int64(time.Since(begun))})
 	}
-	m, e, load, err := s.core.Embed(r.Context(), q.Model,
-		server.EmbedRequest{Input: q.Input, Truncate: q.Truncate, Dimensions: q.Dimensions, Keep: q.KeepAlive.Duration,
-			Context: q.Options.NumCtx})
+	m, e, load, err := s.embeddingsOf(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	return wire.WriteJSON(w, embedJSON{m.Asked(), e.Vectors, int64(time.Since(begun)), int64(load), e.Tokens})
 }
 
+// embeddingsOf computes the embeddings of a request. Dimensions that the model does not have are all of them, as for
+// Ollama.
+func (s *api) embeddingsOf(ctx context.Context, q embedRequest) (*server.Model, runtime.Embeddings, time.Duration,
+	error) {
+	m, err := s.find(ctx, q.Model, notFoundToEmbed)
+	if err != nil {
+		return nil, runtime.Embeddings{}, 0, err
+	}
+	if size, err := m.EmbeddingSize(); err == nil && (q.Dimensions < 0 || q.Dimensions > size) {
+		q.Dimensions = 0
+	}
+	return s.core.Embed(ctx, q.Model, server.EmbedRequest{Input: q.Input, Truncate: q.Truncate == nil || *q.Truncate,
+		Dimensions: q.Dimensions, Keep: q.KeepAlive.Duration, Context: q.Options.NumCtx})
+}
+
 // embeddingRequest is the body of /api/embeddings, which older clients use.
 type embeddingRequest struct {
 	Model     string           `json:"model"`
 	Prompt    string           `json:"prompt"`
+	Truncate  *bool            `json:"truncate"`
 	KeepAlive params.KeepAlive `json:"keep_alive"`
 	Options   params.Options   `json:"options"`
 }
@@ -74,9 +90,8 @@ func (s *api) embeddings(w http.ResponseWriter, r *http.Request) error {
 		}
 		return wire.WriteJSON(w, embeddingJSON{[]float32{}})
 	}
-	_, e, _, err := s.core.Embed(r.Context(), q.Model,
-		server.EmbedRequest{Input: server.Inputs{Texts: []string{q.Prompt}}, Keep: q.KeepAlive.Duration,
-			Context: q.Options.NumCtx})
+	_, e, _, err := s.embeddingsOf(r.Context(), embedRequest{Model: q.Model,
+		Input: server.Inputs{Texts: []string{q.Prompt}}, Truncate: q.Truncate, KeepAlive: q.KeepAlive, Options: q.Options})
 	if err != nil {
 		return err
 	}

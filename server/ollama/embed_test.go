@@ -43,10 +43,23 @@ func TestEmbed(t *testing.T) {
 	if r := f.Parrot.LastEmbedded(t); !servertest.Same(r.Inputs, [][]int32{lamp}) || r.Dimensions != 0 {
 		t.Errorf("one text: %+v", r)
 	}
-	f.Has(t, "POST", "/api/embed", `{"model":"plain","input":"Once upon a time","truncate":true,"options":{"num_ctx":2}}`,
-		200)
-	if r := f.Parrot.LastEmbedded(t); !servertest.Same(r.Inputs, [][]int32{once[:2]}) {
-		t.Errorf("truncated: %+v", r)
+	for _, body := range []string{`{"model":"plain","input":"Once upon a time","truncate":true,"options":{"num_ctx":2}}`,
+		`{"model":"plain","input":"Once upon a time","truncate":null,"options":{"num_ctx":2}}`,
+		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`} {
+		f.Has(t, "POST", "/api/embed", body, 200)
+		if r := f.Parrot.LastEmbedded(t); !servertest.Same(r.Inputs, [][]int32{once[:2]}) {
+			t.Errorf("%s: %+v", body, r)
+		}
+	}
+	f.Has(t, "POST", "/api/embed", `{"model":"plain","input":"`+strings.Repeat("lamp ", 600)+`"}`, 200)
+	if r := f.Parrot.LastEmbedded(t); len(r.Inputs[0]) != m.Context() {
+		t.Errorf("%d tokens of an input that is too long", len(r.Inputs[0]))
+	}
+	for _, n := range []string{"-1", "0", "100000"} { // Ollama returns all of them
+		f.Has(t, "POST", "/api/embed", `{"model":"plain","input":"a","dimensions":`+n+`}`, 200)
+		if r := f.Parrot.LastEmbedded(t); r.Dimensions != 0 {
+			t.Errorf("dimensions %s: %d", n, r.Dimensions)
+		}
 	}
 	for _, body := range []string{`{"model":"plain"}`, `{"model":"plain","input":""}`, `{"model":"plain","input":[]}`,
 		`{"model":"plain","input":null}`} {
@@ -55,23 +68,27 @@ func TestEmbed(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"model":"plain","input":5}`:       "input: a JSON number 5, want",
 		`{"model":"plain","input":["a",5]}`: "input[1]: a JSON number 5, want a string",
-		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`: "input 0 has 5 tokens, at most 2 " +
-			"are allowed",
-		`{"model":"plain","input":["a","` + strings.Repeat("lamp ", 600) + `"]}`: "input 1 has",
-		`{"model":"plain","input":"a","dimensions":-1}`:                          "dimensions is -1",
-		`{"model":"plain","input":"a","dimensions":100000}`: "dimensions is 100000, must be " +
-			"between 1 and ",
-		`{"model":"plain","input":["` + strings.Repeat(`a","`, 2048) + `a"]}`: "at most 2048 are allowed",
-		`{"input":"a"}`: "the model is missing",
+		`{"model":"plain","input":"Once upon a time","truncate":false,"options":{"num_ctx":2}}`: "input 0 has 5 tokens, " +
+			"at most 2 are allowed: the input length exceeds the context length",
+		`{"model":"plain","truncate":false,"input":["a","` + strings.Repeat("lamp ", 600) + `"]}`: "input 1 has",
+		`{"model":"plain","input":["` + strings.Repeat(`a","`, 2048) + `a"]}`:                     "at most 2048 are allowed",
+		`{"input":"a"}`: "model is required",
 	} {
 		f.Has(t, "POST", "/api/embed", body, 400, `{"error":"`, want)
 	}
-	f.Has(t, "POST", "/api/embed", `{"model":"none","input":"a"}`, 404, "ingot pull")
+	f.Has(t, "POST", "/api/embed", `{"model":"none","input":"a"}`, 404,
+		`{"error":"model \"none\" not found, try pulling it first"}`)
 
 	f.Has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":"a lamp"}`, 200, `{"embedding":[`)
 	if r := f.Parrot.LastEmbedded(t); !servertest.Same(r.Inputs, [][]int32{lamp}) {
 		t.Errorf("older endpoint: %+v", r)
 	}
+	f.Has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":"Once upon a time","options":{"num_ctx":2}}`, 200)
+	if r := f.Parrot.LastEmbedded(t); !servertest.Same(r.Inputs, [][]int32{once[:2]}) {
+		t.Errorf("older endpoint, truncated: %+v", r)
+	}
+	f.Has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":"Once upon a time","truncate":false,`+
+		`"options":{"num_ctx":2}}`, 400, "exceeds the context length")
 	f.Has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":""}`, 200, `{"embedding":[]}`)
 	f.Has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":5}`, 400, "prompt")
 

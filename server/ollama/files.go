@@ -12,6 +12,9 @@ import (
 
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/server/wire"
 	"github.com/opencontainers/go-digest"
 )
@@ -19,29 +22,87 @@ import (
 // maxFiles is the maximum number of files of a model.
 const maxFiles = 4096
 
-// files checks the names and digests of the request's files.
-func (q createRequest) files() (map[string]digest.Digest, error) {
-	if len(q.Files) > maxFiles {
-		return nil, wire.BadRequest("%d files, at most %d are allowed", len(q.Files), maxFiles)
+// uploaded checks the names and digests of a field of files.
+func uploaded(field string, files map[string]string) (map[string]digest.Digest, error) {
+	if len(files) > maxFiles {
+		return nil, wire.BadRequest("%s: %d files, at most %d are allowed", field, len(files), maxFiles)
 	}
 	out := map[string]digest.Digest{}
 	seen := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(q.Files)) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if why := badFileName(name); why != "" {
-			return nil, wire.BadRequest("file %q: %s; use a plain name such as model.safetensors", wire.Clip(name), why)
+			return nil, wire.BadRequest("%s: file %q: %s; use a plain name such as model.safetensors", field,
+				wire.Clip(name), why)
 		}
 		if other, twice := seen[strings.ToLower(name)]; twice {
-			return nil, wire.BadRequest("files %q and %q differ only in case", wire.Clip(other), wire.Clip(name))
+			return nil, wire.BadRequest("%s: files %q and %q differ only in case", field, wire.Clip(other), wire.Clip(name))
 		}
 		seen[strings.ToLower(name)] = name
-		d := digest.Digest(q.Files[name])
+		d := digest.Digest(files[name])
 		if err := d.Validate(); err != nil || d.Algorithm() != digest.SHA256 {
-			return nil, wire.BadRequest("file %q: %q is not sha256: and 64 lower-case hexadecimal digits", wire.Clip(name),
-				wire.Clip(string(d)))
+			return nil, wire.BadRequest("%s: file %q: %q is not sha256: and 64 lower-case hexadecimal digits", field,
+				wire.Clip(name), wire.Clip(string(d)))
 		}
 		out[name] = d
 	}
 	return out, nil
+}
+
+// uploadFolder is a folder with files that were uploaded for a request.
+type uploadFolder struct {
+	path    string
+	field   string // of the request
+	command string // that names it
+	called  string // in messages
+	files   map[string]digest.Digest
+	remove  func()
+}
+
+// folders makes folders of a request's files. The caller removes them, after an error too.
+func (s *api) folders(q buildInput) (list []uploadFolder, err error) {
+	for _, d := range []uploadFolder{
+		{field: "files", command: modelfile.From, called: "the files", files: q.files},
+		{field: "adapters", command: modelfile.Adapter, called: "the adapter", files: q.adapter},
+		{field: "draft_files", command: modelfile.Draft, called: "the draft's files", files: q.draft},
+	} {
+		if len(d.files) == 0 {
+			continue
+		}
+		d.path, d.remove, err = ingest.Folder(s.opts.Store, d.files)
+		if errors.Is(err, manifest.ErrBlobMissing) {
+			return list, wire.BadRequest("%s: %v; upload it with POST %sDIGEST", d.field, err, blobPath)
+		}
+		if err != nil {
+			return list, err
+		}
+		list = append(list, d)
+		if err := checkFolder(d.path, d.command == modelfile.Adapter); err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+func removeAll(dirs []uploadFolder) {
+	for _, d := range dirs {
+		d.remove()
+	}
+}
+
+func paths(dirs []uploadFolder) (out []string) {
+	for _, d := range dirs {
+		out = append(out, d.path)
+	}
+	return out
+}
+
+// withoutFolders removes the paths of folders from a message.
+func withoutFolders(message string, dirs []uploadFolder) string {
+	for _, d := range dirs {
+		message = strings.ReplaceAll(message, d.path+string(filepath.Separator), "")
+		message = strings.ReplaceAll(message, d.path, d.called)
+	}
+	return message
 }
 
 // reservedNames are device names on Windows, with any extension.
@@ -77,9 +138,9 @@ const (
 	maxHeaders = 128 << 20
 )
 
-// checkFolder rejects files that would take too much memory, and weights of two formats. A file counts once for each of
-// its names.
-func checkFolder(dir string) error {
+// checkFolder rejects files that would take too much memory, weights of two formats, and adapters that cannot be
+// merged. A file counts once for each of its names.
+func checkFolder(dir string, adapter bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -107,6 +168,10 @@ func checkFolder(dir string) error {
 		}
 	}
 	a, both := weights[filekind.GGUF]
+	if both && adapter {
+		return wire.BadRequest("adapters: %q is in GGUF, which cannot be merged; send adapter_config.json and "+
+			"adapter_model.safetensors, as it was trained", wire.Clip(a))
+	}
 	if b, ok := weights[filekind.Safetensors]; ok && both {
 		return wire.BadRequest("files %q and %q both have weights: send one of them", wire.Clip(a), wire.Clip(b))
 	}

@@ -30,7 +30,9 @@ type generateRequest struct {
 	Format    params.Format    `json:"format"`
 	params.SchemaOptions
 	params.LogProbOptions
-	IDs bool `json:"ids"` // an extension: return token ids with the text
+	windowOptions
+	IDs    bool `json:"ids"` // an extension: return token ids with the text
+	Render bool `json:"_debug_render_only"`
 }
 
 // generateJSON is one message of the response stream.
@@ -44,6 +46,7 @@ type generateJSON struct {
 	LogProbs  []server.LogProbJSON `json:"logprobs,omitempty"`
 	Done      bool                 `json:"done"`
 	Context   []int32              `json:"context,omitempty"`
+	Debug     *debugJSON           `json:"_debug_info,omitempty"`
 	endJSON
 }
 
@@ -62,25 +65,43 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 		return wire.WriteJSON(w, generateJSON{Model: q.Model, CreatedAt: now(), Done: true,
 			endJSON: endJSON{DoneReason: reason}})
 	}
+	if q.Render {
+		q.Stream = new(false)
+	}
 	message := func(p part) generateJSON {
 		return generateJSON{Model: q.Model, CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: p.calls,
 			IDs: p.ids, LogProbs: p.logProbs}
 	}
 	lines := lines(w, q.Stream, s.core.Silence(), func() any { return message(part{}) })
 	defer lines.Stop()
-	m, err := s.core.Find(r.Context(), q.Model)
+	m, err := s.find(r.Context(), q.Model, notFound)
 	if err != nil {
 		return err
 	}
-	prompt, err := s.generatePrompt(r, m, q)
+	if err := canGenerate(m, "generate"); err != nil {
+		return err
+	}
+	in := s.window(m, q.windowOptions, q.Options)
+	prompt, err := s.generatePrompt(r, m, q, in)
+	if err == nil {
+		err = in.fit(prompt)
+	}
 	if err != nil {
 		return err
+	}
+	if q.Render {
+		debug, err := debugInfo(m, prompt)
+		if err != nil {
+			return err
+		}
+		return wire.WriteJSON(w, generateJSON{Model: m.Asked(), CreatedAt: now(), Debug: debug})
 	}
 	j, err := s.core.NewJob(m, prompt, q.Options, q.With(q.Format), q.LogProbOptions)
 	if err != nil {
 		return err
 	}
 	j.Keep, j.Begun, j.Request.Queued = q.KeepAlive.Duration, begun, lines.Open
+	in.prepare(&j)
 	var stream func(part) error
 	if lines != nil {
 		stream = func(p part) error { return lines.Send("", message(p)) }
@@ -101,7 +122,8 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 }
 
 // generatePrompt returns the prompt of a request: verbatim if it is raw, otherwise as a user message in the template.
-func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest) (*prompt.Prompt, error) {
+func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest, in window) (*prompt.Prompt,
+	error) {
 	var pictures []runtime.Picture
 	for i, text := range q.Images {
 		p, err := server.DecodePicture(text, i)
@@ -111,8 +133,8 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 		pictures = append(pictures, p)
 	}
 	if q.Raw {
-		if q.System != "" || q.Template != "" || q.Suffix != "" || len(q.Context) > 0 || q.Think.On != nil && *q.Think.On {
-			return nil, wire.BadRequest("raw excludes system, template, suffix, context and think: they need the template")
+		if q.System != "" || q.Template != "" || q.Suffix != "" || len(q.Context) > 0 {
+			return nil, wire.BadRequest("raw excludes system, template, suffix and context: they need the template")
 		}
 		text, shown, err := m.ShowPictures(q.Prompt, pictures)
 		if err != nil {
@@ -143,7 +165,7 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 	} else {
 		c.Messages = style.WithSystem(c.Messages)
 	}
-	p, err := s.core.MakePrompt(r.Context(), m, style, c)
+	p, err := s.prompt(r.Context(), style, c, in)
 	if err == nil && len(q.Context) > 0 {
 		p.IDs = slices.Concat(q.Context, withoutBOS(m, p.IDs))
 	}

@@ -3,7 +3,6 @@ package ollama
 import (
 	"net/http"
 
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -29,13 +28,13 @@ func (s *api) layers(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		return wire.BadRequest("the model parameter is missing: /api/layers?model=NAME")
 	}
-	n, err := manifest.ParseName(name)
+	n, err := s.core.Name(name)
 	if err != nil {
 		return err
 	}
 	entry, err := s.opts.Store.Resolve(r.Context(), n)
 	if err != nil {
-		return err
+		return missing(err, notFound, name)
 	}
 	out := layersJSON{Model: entry.Name.String(), Digest: entry.Digest.String(), Layers: []layerJSON{}}
 	for _, l := range entry.Image.Layers {

@@ -1,13 +1,18 @@
 package ollama
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // Common parts of Ollama's generate and chat, https://docs.ollama.com/api as of 0.33. Extensions are marked.
@@ -53,13 +58,32 @@ type functionJSON struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// calls converts tool calls. The first one gets the index from.
+// calls converts tool calls. The first one gets the index from. One without an id gets one like Ollama's.
 func calls(from int, list []parse.ToolCall) []callJSON {
 	var out []callJSON
 	for i, c := range list {
-		out = append(out, callJSON{c.ID, functionJSON{from + i, c.Name, c.Arguments}})
+		id := c.ID
+		if id == "" {
+			id = "call_" + strings.ToLower(rand.Text()[:8])
+		}
+		out = append(out, callJSON{id, functionJSON{from + i, c.Name, c.Arguments}})
 	}
 	return out
+}
+
+// debugJSON is the prompt of a request that only wants to see it.
+type debugJSON struct {
+	Rendered string `json:"rendered_template"`
+	Images   int    `json:"image_count,omitempty"`
+}
+
+// debugInfo returns the text of a prompt's tokens.
+func debugInfo(m *server.Model, p *prompt.Prompt) (*debugJSON, error) {
+	if m.Tokenizer() == nil {
+		return nil, runtime.ErrNoTokenizer
+	}
+	text, err := m.Tokenizer().Decode(p.IDs, false)
+	return &debugJSON{text, len(p.Pictures)}, err
 }
 
 // now returns the timestamp of a message.
@@ -71,10 +95,13 @@ func streams(wanted *bool) bool { return wanted == nil || *wanted }
 // onlyLoad handles a request without a prompt, with which clients preload or unload a model. It returns the done
 // reason.
 func (s *api) onlyLoad(r *http.Request, name string, keep params.KeepAlive) (string, error) {
-	if keep.Unloads() {
-		return doneUnload, s.core.Unload(r.Context(), name)
+	if name == "" {
+		return "", wire.BadRequest("model is required")
 	}
-	m, err := s.core.Find(r.Context(), name)
+	if keep.Unloads() {
+		return doneUnload, missing(s.core.Unload(r.Context(), name), notFound, name)
+	}
+	m, err := s.find(r.Context(), name, notFound)
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server"
@@ -27,9 +26,9 @@ type PsModel struct {
 	Size      int64       `json:"size"` // bytes of memory reserved for it
 	Digest    string      `json:"digest"`
 	Details   detailsJSON `json:"details"`
-	ExpiresAt time.Time   `json:"expires_at"` // far in the future if it does not expire
-	SizeVRAM  int64       `json:"size_vram"`  // Size on a GPU; 0 on a CPU, and until the model is loaded
-	Context   int64       `json:"context_length"`
+	ExpiresAt time.Time   `json:"expires_at"`     // far in the future if it does not expire
+	SizeVRAM  int64       `json:"size_vram"`      // Size on a GPU; 0 on a CPU, and until the model is loaded
+	Context   int64       `json:"context_length"` // of a prompt and its response; at most the model's
 
 	// Extensions.
 	Loaded   float64        `json:"loaded"`   // fraction that is loaded; 1: ready
@@ -58,12 +57,9 @@ func (s *api) ps(w http.ResponseWriter, r *http.Request) error {
 		if m.ExpiresAt.IsZero() {
 			m.ExpiresAt = now().Add(never)
 		}
-		if n, err := manifest.ParseName(i.Name); err == nil {
-			n.Digest = d
-			// An error means that the name refers to another model by now.
-			if entry, err := s.opts.Store.Resolve(r.Context(), n); err == nil {
-				m.Details, m.Context = details(entry.Image.Config), entry.Image.Config.ContextLength
-			}
+		// An error means that the name refers to another model by now.
+		if of, err := s.core.Find(r.Context(), i.Name+"@"+d.String()); err == nil {
+			m.Details, m.Context = details(of.Entry.Image.Config), int64(s.core.Context(of))
 		}
 		m.PID = pid(i.Model)
 		if onGPU(i.Model) {

@@ -2,19 +2,26 @@ package ollama
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/wire"
 )
 
 // showRequest is the body of /api/show. Older clients send name instead of model.
 type showRequest struct {
-	Model string `json:"model"`
-	Name  string `json:"name"`
+	Model   string                     `json:"model"`
+	Name    string                     `json:"name"`
+	Verbose bool                       `json:"verbose"` // with tensors, and all of the vocabulary
+	System  string                     `json:"system"`  // shown instead of the model's
+	Options map[string]json.RawMessage `json:"options"` // shown in the Modelfile over the model's
 }
 
 // showJSON is the response of /api/show.
@@ -29,11 +36,22 @@ type showJSON struct {
 	Details      detailsJSON        `json:"details"`
 	Messages     []settings.Message `json:"messages,omitempty"`
 	ModelInfo    map[string]any     `json:"model_info"`
+	Tensors      []tensorJSON       `json:"tensors,omitempty"`
 	Capabilities []string           `json:"capabilities"`
 	ModifiedAt   time.Time          `json:"modified_at"`
 	Requires     string             `json:"requires,omitempty"`
 	Digest       string             `json:"digest"` // an extension
 }
+
+// tensorJSON is a tensor of the model's image.
+type tensorJSON struct {
+	Name  string  `json:"name"`
+	Type  string  `json:"type"`
+	Shape []int64 `json:"shape"`
+}
+
+// copilotAgent begins the user agent of GitHub Copilot Chat, which shows general.basename as the model's name.
+const copilotAgent = "GitHubCopilotChat/"
 
 // show is POST /api/show: it describes a model.
 func (s *api) show(w http.ResponseWriter, r *http.Request) error {
@@ -41,55 +59,99 @@ func (s *api) show(w http.ResponseWriter, r *http.Request) error {
 	if err := wire.ReadJSON(r, &q); err != nil {
 		return err
 	}
-	n, err := manifest.ParseName(cmp.Or(q.Model, q.Name))
+	n, err := s.name(q.Model, q.Name)
 	if err != nil {
 		return err
 	}
 	entry, err := s.opts.Store.Resolve(r.Context(), n)
 	if err != nil {
-		return err
+		return missing(err, notFound, cmp.Or(q.Model, q.Name))
 	}
-	texts, err := settings.Read(s.opts.Store, entry)
+	out, err := s.describeModel(r.Context(), entry, q)
 	if err != nil {
 		return err
+	}
+	if strings.HasPrefix(r.UserAgent(), copilotAgent) {
+		out.ModelInfo = maps.Clone(out.ModelInfo)
+		out.ModelInfo["general.basename"] = cmp.Or(q.Model, q.Name)
+	}
+	return wire.WriteJSON(w, out)
+}
+
+func (s *api) describeModel(ctx context.Context, entry *store.Entry, q showRequest) (out showJSON, err error) {
+	texts, err := settings.Read(s.opts.Store, entry)
+	if err != nil {
+		return out, err
+	}
+	parameters := settings.ParameterText(texts.Parameters)
+	texts.System = cmp.Or(q.System, texts.System)
+	for name, value := range q.Options {
+		values, err := parameterTexts(value)
+		if err != nil {
+			return out, wire.BadRequest("options.%s: %v", wire.Clip(name), err)
+		}
+		if texts.Parameters == nil {
+			texts.Parameters = map[string]any{}
+		}
+		texts.Parameters[name] = toAny(values)
 	}
 	file, notes := texts.Modelfile(entry.Name.String())
 	lines, err := file.Format()
 	if err != nil {
-		return err
+		return out, err
 	}
 	for _, n := range notes {
 		lines += "# " + n + "\n"
 	}
+	f, err := s.facts.get(ctx, s.opts.Store, entry, true)
+	if err != nil {
+		return out, err
+	}
 	c := entry.Image.Config
-	out := showJSON{
-		License: strings.Join(texts.Licenses, "\n"), Modelfile: lines, Parameters: settings.ParameterText(texts.Parameters),
+	out = showJSON{
+		License: strings.Join(texts.Licenses, "\n"), Modelfile: lines, Parameters: parameters,
 		Template: texts.Template, System: texts.System, Renderer: texts.Renderer, Parser: texts.Parser, Details: details(c),
-		Messages: texts.Messages, ModelInfo: modelInfo(c), Capabilities: append([]string{}, c.Capabilities...),
+		Messages: texts.Messages, ModelInfo: f.info, Capabilities: f.capabilities,
 		Requires: texts.Requires, Digest: entry.Digest.String(),
 	}
-	if list, err := s.opts.Store.List(r.Context()); err == nil {
+	if list, err := s.opts.Store.List(ctx); err == nil {
+		out.Details.ParentModel = namedBy(list, f.parent)
 		for _, m := range list {
 			if m.Name == entry.Name {
 				out.ModifiedAt = m.Modified
 			}
 		}
 	}
-	return wire.WriteJSON(w, out)
+	if q.Verbose {
+		if out.ModelInfo, err = s.facts.verboseInfo(ctx, s.opts.Store, entry); err != nil {
+			return out, err
+		}
+		out.Tensors, err = s.tensors(ctx, entry)
+	}
+	return out, err
 }
 
-// modelInfo returns the GGUF metadata keys that clients use.
-func modelInfo(c manifest.Config) map[string]any {
-	info := map[string]any{}
-	put := func(key string, v any, known bool) {
-		if known {
-			info[key] = v
+// tensors lists the tensors of a model. It reads only their headers.
+func (s *api) tensors(ctx context.Context, entry *store.Entry) ([]tensorJSON, error) {
+	list, err := source.ReadTensors(ctx, s.opts.Store, entry)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]tensorJSON, len(list))
+	for i, t := range list {
+		out[i] = tensorJSON{t.Name, string(t.DType), append([]int64{}, t.Shape...)}
+		if t.Type != 0 {
+			out[i].Type = t.Type.String()
 		}
 	}
-	put("general.architecture", c.ModelType, c.ModelType != "")
-	put("general.basename", c.Name, c.Name != "")
-	put("general.parameter_count", c.Params, c.Params > 0)
-	put(c.ModelType+".context_length", c.ContextLength, c.ContextLength > 0)
-	put(c.ModelType+".embedding_length", c.EmbeddingLength, c.EmbeddingLength > 0)
-	return info
+	return out, nil
+}
+
+// toAny returns values as decoded JSON has them.
+func toAny(values []string) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
 }

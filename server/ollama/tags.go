@@ -3,11 +3,14 @@ package ollama
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/wire"
+	"github.com/opencontainers/go-digest"
 )
 
 // apiVersion is the version of Ollama whose API this package has. Clients compare it: VS Code's Copilot requires 0.6.4.
@@ -25,18 +28,34 @@ func (s *api) version(w http.ResponseWriter, _ *http.Request) error {
 	return wire.WriteJSON(w, VersionJSON{apiVersion, s.opts.Version, identity.StoreID(s.opts.Store)})
 }
 
+// statusJSON is the response of /api/status.
+type statusJSON struct {
+	Cloud cloudJSON `json:"cloud"`
+}
+
+type cloudJSON struct {
+	Disabled bool   `json:"disabled"`
+	Source   string `json:"source"`
+}
+
+// status is GET /api/status, with which Ollama's clients ask whether models of its cloud can be used.
+func (s *api) status(w http.ResponseWriter, _ *http.Request) error {
+	return wire.WriteJSON(w, statusJSON{cloudJSON{Disabled: true, Source: "config"}})
+}
+
 // tagsJSON is the response of /api/tags.
 type tagsJSON struct {
 	Models []tagJSON `json:"models"`
 }
 
 type tagJSON struct {
-	Name       string      `json:"name"`
-	Model      string      `json:"model"`
-	ModifiedAt time.Time   `json:"modified_at"`
-	Size       int64       `json:"size"`
-	Digest     string      `json:"digest"`
-	Details    detailsJSON `json:"details"`
+	Name         string      `json:"name"`
+	Model        string      `json:"model"`
+	ModifiedAt   time.Time   `json:"modified_at"`
+	Size         int64       `json:"size"`
+	Digest       string      `json:"digest"`
+	Details      detailsJSON `json:"details"`
+	Capabilities []string    `json:"capabilities,omitempty"`
 }
 
 type detailsJSON struct {
@@ -46,11 +65,14 @@ type detailsJSON struct {
 	Families      []string `json:"families"`
 	ParameterSize string   `json:"parameter_size"`
 	Quantization  string   `json:"quantization_level"`
+	Context       int64    `json:"context_length,omitempty"`
+	Embedding     int64    `json:"embedding_length,omitempty"`
 }
 
 // details returns the details that an image's configuration has.
 func details(c manifest.Config) detailsJSON {
-	d := detailsJSON{Format: c.Format, Family: c.ModelType, Families: []string{}, Quantization: c.Quantization}
+	d := detailsJSON{Format: c.Format, Family: c.ModelType, Families: []string{}, Quantization: c.Quantization,
+		Context: c.ContextLength, Embedding: c.EmbeddingLength}
 	if d.Family != "" {
 		d.Families = append(d.Families, d.Family)
 	}
@@ -76,6 +98,21 @@ func formatCount(n int64) string {
 	return fmt.Sprint(n)
 }
 
+// namedBy returns the name of a stored image, or "" if none refers to it.
+func namedBy(list []store.Summary, d digest.Digest) string {
+	for _, m := range list {
+		if m.Digest == d {
+			return m.Name.String()
+		}
+	}
+	return ""
+}
+
+// newestFirst sorts models like Ollama, whose first one is the default of some clients. Others stay in their order.
+func newestFirst(list []tagJSON) {
+	slices.SortStableFunc(list, func(a, b tagJSON) int { return b.ModifiedAt.Compare(a.ModifiedAt) })
+}
+
 // tags is GET /api/tags: it lists the models of the store.
 func (s *api) tags(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.opts.Store.List(r.Context())
@@ -89,8 +126,12 @@ func (s *api) tags(w http.ResponseWriter, r *http.Request) error {
 		// An error means that the image is not a model or has been removed: it is listed without details.
 		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil {
 			t.Details = details(entry.Image.Config)
+			if f, err := s.facts.get(r.Context(), s.opts.Store, entry, false); err == nil {
+				t.Capabilities, t.Details.ParentModel = f.capabilities, namedBy(list, f.parent)
+			}
 		}
 		out.Models = append(out.Models, t)
 	}
+	newestFirst(out.Models)
 	return wire.WriteJSON(w, out)
 }

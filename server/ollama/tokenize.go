@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
@@ -65,8 +64,12 @@ func (s *api) tokenize(w http.ResponseWriter, r *http.Request) error {
 func (s *api) tokensOf(r *http.Request, m *server.Model, q tokenizeRequest) (ids []int32, n int, err error) {
 	switch {
 	case q.Messages != nil:
-		var p *prompt.Prompt
-		if p, err = s.chatPrompt(r, m, chatRequest{Messages: q.Messages, Tools: q.Tools, Think: q.Think}); err != nil {
+		c, err := chatRequest{Messages: q.Messages, Tools: q.Tools, Think: q.Think}.conversation(m.Style)
+		if err != nil {
+			return nil, 0, err
+		}
+		p, err := s.core.MakePrompt(r.Context(), m, m.Style, c)
+		if err != nil {
 			return nil, 0, err
 		}
 		n, err = m.CountPrompt(r.Context(), p.IDs, p.Pictures)

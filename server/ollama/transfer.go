@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -29,9 +28,12 @@ type transferRequest struct {
 	Name string `json:"name"` // sent by older clients instead of model
 }
 
+// pulling begins the statuses of a pull.
+const pulling = "pulling"
+
 // pull is POST /api/pull: it pulls a model from the registry in its name. A GGUF file is converted.
 func (s *api) pull(w http.ResponseWriter, r *http.Request) error {
-	return s.transfer(w, r, "pulling", func(ctx context.Context, c *registry.Client, n manifest.Name,
+	return s.transfer(w, r, pulling, func(ctx context.Context, c *registry.Client, n manifest.Name,
 		report reporter) error {
 		result, err := c.Pull(ctx, s.opts.Store, n, registry.PullOptions{GGUF: true})
 		if err != nil || result.GGUF == nil {
@@ -49,7 +51,7 @@ func (s *api) pull(w http.ResponseWriter, r *http.Request) error {
 func (s *api) push(w http.ResponseWriter, r *http.Request) error {
 	return s.transfer(w, r, "pushing", func(ctx context.Context, c *registry.Client, n manifest.Name, _ reporter) error {
 		_, err := c.Push(ctx, s.opts.Store, n, n, registry.PushOptions{})
-		return err
+		return missing(err, notFound, n.String())
 	})
 }
 
@@ -60,9 +62,19 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 	if err := wire.ReadJSON(r, &q); err != nil {
 		return err
 	}
-	n, err := manifest.ParseName(cmp.Or(q.Model, q.Name))
+	n, err := s.name(q.Model, q.Name)
 	if err != nil {
 		return err
+	}
+	how := progressStream{q.Stream, verb + " manifest", s.core.Silence()}
+	if n.IsLocal() && verb == pulling {
+		// Clients pull a model before they use it. A name without a registry has nothing newer than what is here.
+		if _, err := s.opts.Store.ResolveRaw(r.Context(), n); err == nil {
+			return streamProgress(w, r, how, func(_ context.Context, report reporter) error {
+				report(progressJSON{Status: pulling + " manifest"})
+				return nil
+			})
+		}
 	}
 	if n.IsLocal() {
 		return wire.BadRequest("%s has no registry: use HOST/PATH, such as registry.ollama.ai/library/%s", n, n)
@@ -72,7 +84,6 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 			"insecure is not allowed for %s; `ingot serve --insecure-registry %s` allows it",
 			wire.Clip(n.Host), wire.Clip(n.Host))
 	}
-	how := progressStream{q.Stream, verb + " manifest", s.core.Silence()}
 	return streamProgress(w, r, how, func(ctx context.Context, report reporter) error {
 		o := registry.Options{}
 		o.Connection = remote.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}

@@ -36,14 +36,16 @@ func TestPushPull(t *testing.T) {
 		}
 		if path == "/api/push" {
 			f = serve(t, nil) // has no such model
-			f.Has(t, "POST", "/api/push", body, 404, "not found in the store")
+			f.Has(t, "POST", "/api/push", body, 404, `{"error":"model '`+name+`' not found`)
 		}
 	}
 	f.Has(t, "POST", "/api/show", body, 200, `"system":"brief"`)
 	f.Has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"username":"u","password":"p"}`, name), 200,
 		`{"status":"success"}`)
 
-	f.Has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "has no registry")
+	f.Has(t, "POST", "/api/pull", `{"model":"Talk"}`, 200, `{"status":"pulling manifest"}`, `{"status":"success"}`)
+	f.Has(t, "POST", "/api/pull", `{"model":"none"}`, 400, "none:latest has no registry")
+	f.Has(t, "POST", "/api/pull", `{}`, 400, `{"error":"model is required"}`)
 	f.Has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "has no registry")
 	f.Has(t, "POST", "/api/pull", `{"model":"../x"}`, 400, "model name")
 	f.Has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none"}`, host), 404, `{"error":"`)

@@ -51,7 +51,7 @@ func (s *api) listModels(w http.ResponseWriter, r *http.Request) error {
 
 // getModel is GET /v1/models/{id...}.
 func (s *api) getModel(w http.ResponseWriter, r *http.Request) error {
-	n, err := manifest.ParseName(r.PathValue("id"))
+	n, err := s.core.Name(r.PathValue("id"))
 	if err != nil {
 		return err
 	}

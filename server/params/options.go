@@ -20,6 +20,7 @@ import (
 type Options struct {
 	Temperature      *float64 `json:"temperature"`
 	TopK             *int     `json:"top_k"`
+	TypicalP         *float64 `json:"typical_p"`
 	TopP             *float64 `json:"top_p"`
 	MinP             *float64 `json:"min_p"`
 	RepeatPenalty    *float64 `json:"repeat_penalty"`
@@ -29,7 +30,9 @@ type Options struct {
 	Seed             *int64   `json:"seed"`
 	NumPredict       *int     `json:"num_predict"`
 	NumCtx           *int     `json:"num_ctx"`
+	NumKeep          *int     `json:"num_keep"`
 	Stop             Texts    `json:"stop"`
+	DraftNumPredict  *int     `json:"draft_num_predict"`
 
 	// Extensions.
 	IgnoreEOS bool              `json:"ignore_eos"`
@@ -94,7 +97,7 @@ const (
 
 // Apply applies the options over the defaults of a model with that context length. The caller has set the prompt.
 func (o Options) Apply(d runtime.Defaults, context int, r *runtime.Request) error {
-	r.Sampling, r.MaxTokens, r.Stop = d.Sampling, d.MaxTokens, d.Stop
+	d.ApplyTo(r)
 	if err := r.Set(modelfile.Ollama, o); err != nil {
 		return err
 	}

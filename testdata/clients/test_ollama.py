@@ -60,6 +60,8 @@ class Answers(Case):
         self.assertEqual(once.response, again.response)
         whole = self.client.generate(MODEL, STORY, options=GREEDY).response
         stop = whole.split()[2]
+        more = {"typical_p": 0.7, "num_keep": 5, "draft_num_predict": 4, "min_p": 0.1, "numa": False, "penalize_newline": True}
+        self.assertEqual(self.client.generate(MODEL, STORY, options={**GREEDY, **more}).response, whole)
         cut = self.client.generate(MODEL, STORY, options={**GREEDY, "stop": [stop]})
         self.assertEqual((cut.response, cut.done_reason), (whole.split(stop)[0], "stop"))
 
@@ -101,6 +103,13 @@ class Answers(Case):
         Pet.model_validate_json(answer.message.content)
         answer = self.client.generate(MODEL, STORY, format="json", options={"temperature": 0, "num_predict": 60})
         self.assertIsInstance(json.loads(answer.response), dict)
+
+    def test_shift(self):
+        options = {**GREEDY, "num_ctx": 24, "num_predict": 60}
+        self.assertEqual(self.client.generate(MODEL, STORY, options=options).eval_count, 60)
+        parts = list(self.client.chat(CHAT_MODEL, user(STORY), options=options, stream=True))
+        self.assertEqual((parts[-1].eval_count, parts[-1].done_reason), (60, "length"))
+        self.assertLess(self.client.chat(CHAT_MODEL, user(STORY), format="json", options=options).eval_count, 24)
 
     def test_tools(self):
         def add(a: int, b: int) -> int:
@@ -168,7 +177,7 @@ class Answers(Case):
         self.refused(404, "not found", c.chat, "nothing", user(STORY), stream=True)
         self.refused(404, "not found", c.show, "nothing")
         self.refused(400, "insert", c.generate, MODEL, STORY, suffix="the end")
-        self.refused(400, "tokens", c.generate, MODEL, "word " * 600)
+        self.assertLess(c.generate(MODEL, "word " * 600, options=GREEDY).prompt_eval_count, 512)
         self.refused(400, "", c.generate, MODEL, STORY, options={"temperature": "hot"})
         self.refused(400, "format", c.chat, CHAT_MODEL, user(STORY), format={"type": "nothing"})
         self.refused(400, "tools", c.chat, MODEL, user(STORY), tools=[{"type": "function", "function": {"name": "f"}}])
@@ -306,10 +315,12 @@ class Embeddings(Case):
 
     def test_refused(self):
         long = "lamp " * 700
-        self.refused(400, "at most 512", self.client.embed, MODEL, [STORY, long])
-        self.assertEqual(len(self.client.embed(MODEL, long, truncate=True).embeddings), 1)
-        self.refused(400, "dimensions", self.client.embed, MODEL, STORY, dimensions=1 << 20)
-        self.refused(404, "ingot pull", self.client.embed, "nothing", STORY)
+        self.refused(400, "at most 512", self.client.embed, MODEL, [STORY, long], truncate=False)
+        for truncate in (None, True):
+            self.assertEqual(len(self.client.embed(MODEL, long, truncate=truncate).embeddings), 1)
+        whole = self.client.embed(MODEL, STORY).embeddings[0]
+        self.assertEqual(len(self.client.embed(MODEL, STORY, dimensions=1 << 20).embeddings[0]), len(whole))
+        self.refused(404, "try pulling it first", self.client.embed, "nothing", STORY)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,33 @@ func Lookup(idx ocispec.Index, want manifest.Name) (ocispec.Descriptor, manifest
 	return ocispec.Descriptor{}, manifest.Name{}, false
 }
 
+// Existing returns a name as the index spells it. Of a name that no entry has, the host and path, and then the tag,
+// take the case of an entry that differs in case only. Other names are returned unchanged.
+func Existing(idx ocispec.Index, want manifest.Name) manifest.Name {
+	want = WithTag(want)
+	host, path, tag := want.Host, want.Path, want.Tag
+	byPath, byTag := false, false
+	for _, d := range idx.Manifests {
+		n, ok := NameOf(d)
+		if !ok || !strings.EqualFold(n.Host, want.Host) || !strings.EqualFold(n.Path, want.Path) {
+			continue
+		}
+		samePath := n.Host == want.Host && n.Path == want.Path
+		switch sameTag := strings.EqualFold(n.Tag, want.Tag); {
+		case samePath && n.Tag == want.Tag:
+			return want
+		case sameTag && (!byTag || samePath):
+			byPath, byTag = true, true
+			host, path, tag = n.Host, n.Path, n.Tag
+		case !byTag && (!byPath || samePath):
+			byPath = true
+			host, path = n.Host, n.Path
+		}
+	}
+	want.Host, want.Path, want.Tag = host, path, tag
+	return want
+}
+
 // Replace sets the entry of a name. It keeps the position of an existing entry and does not change others.
 func Replace(idx *ocispec.Index, name manifest.Name, desc ocispec.Descriptor) {
 	at := -1

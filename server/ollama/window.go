@@ -1,0 +1,175 @@
+package ollama
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// windowOptions say what to do when the context is full. Both are on unless a request turns them off, as for Ollama.
+type windowOptions struct {
+	Truncate *bool `json:"truncate"` // leave out the oldest messages of a prompt that does not fit
+	Shift    *bool `json:"shift"`    // drop the oldest tokens when a response fills the context, and go on
+}
+
+// window is the context of a request.
+type window struct {
+	model             *server.Model
+	truncates, shifts bool
+	server.Shift      // Tokens is the most tokens of the response; <= 0: not limited
+}
+
+// defaultKeep is Ollama's default of num_keep.
+const defaultKeep = 4
+
+// window returns the context of a request to a model.
+func (s *api) window(m *server.Model, w windowOptions, o params.Options) window {
+	out := window{model: m, truncates: w.Truncate == nil || *w.Truncate, shifts: w.Shift == nil || *w.Shift}
+	out.Context = s.core.Context(m)
+	if o.NumCtx != nil && *o.NumCtx > 0 {
+		out.Context = min(out.Context, *o.NumCtx)
+	}
+	of := m.Defaults()
+	out.Keep, out.Tokens = defaultKeep, of.MaxTokens
+	if keep := cmp.Or(o.NumKeep, of.NumKeep); keep != nil {
+		out.Keep = *keep
+	}
+	if o.NumPredict != nil {
+		out.Tokens = *o.NumPredict
+	}
+	if out.Keep < 0 {
+		out.Keep = out.Context
+	}
+	if t := m.Tokenizer(); t != nil {
+		if _, ok := t.BOS(); ok {
+			out.Keep++
+		}
+	}
+	return out
+}
+
+// prompt builds the prompt of a conversation. If it does not fit, messages are left out; see [droppable].
+func (s *api) prompt(ctx context.Context, style *prompt.Style, c prompt.Conversation, w window) (*prompt.Prompt,
+	error) {
+	build := func(c prompt.Conversation) (p *prompt.Prompt, fits bool, err error) {
+		if p, err = s.core.MakePrompt(ctx, w.model, style, c); err != nil {
+			return nil, false, err
+		}
+		n, err := w.model.CountPrompt(ctx, p.IDs, p.Pictures)
+		return p, n < w.Context, err
+	}
+	best, fits, err := build(c)
+	if err != nil && !errors.Is(err, prompt.ErrLong) {
+		return nil, err
+	}
+	list := droppable(c.Messages)
+	if fits || !w.truncates || len(list) == 0 {
+		return best, err
+	}
+	if best, fits, err = build(without(c, list)); err != nil || !fits {
+		return best, err
+	}
+	for few, all := 0, len(list); few+1 < all; {
+		n := (few + all) / 2
+		p, fits, err := build(without(c, list[:n]))
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case fits && err == nil:
+			best, all = p, n
+		default: // too long, or the template does not take a conversation that begins there
+			few = n
+		}
+	}
+	return best, nil
+}
+
+// droppable lists what can be left out of a conversation, in that order: the oldest messages first, a call and its
+// results together. System messages and the last message stay. The last user message stays too if it is not the last
+// one: it says what the calls after it are for.
+func droppable(messages []chat.Message) (list [][]int) {
+	var units [][]int
+	for i, m := range messages {
+		switch {
+		case m.Role == "system" || m.Role == "developer":
+		case m.Role == "tool" && len(units) > 0:
+			units[len(units)-1] = append(units[len(units)-1], i)
+		default:
+			units = append(units, []int{i})
+		}
+	}
+	last := len(units) - 1
+	if last < 0 {
+		return nil
+	}
+	isUser := func(unit []int) bool { return messages[unit[0]].Role == "user" }
+	if isUser(units[last]) {
+		return units[:last]
+	}
+	units = units[:last]
+	for i := len(units) - 1; i >= 0; i-- {
+		if isUser(units[i]) {
+			return slices.Delete(units, i, i+1)
+		}
+	}
+	return units
+}
+
+// without returns a conversation without some messages and their pictures.
+func without(c prompt.Conversation, list [][]int) prompt.Conversation {
+	drop := make([]bool, len(c.Messages))
+	for _, i := range slices.Concat(list...) {
+		drop[i] = true
+	}
+	messages, pictures := c.Messages, c.Pictures
+	c.Messages, c.Pictures = nil, nil
+	for i, m := range messages {
+		n := 0
+		for _, p := range m.Parts {
+			if p.Type == "image" {
+				n++
+			}
+		}
+		n = min(n, len(pictures))
+		if !drop[i] {
+			c.Messages, c.Pictures = append(c.Messages, m), append(c.Pictures, pictures[:n]...)
+		}
+		pictures = pictures[n:]
+	}
+	return c
+}
+
+// fit makes a prompt that is still too long fit by dropping tokens. Clients look for "context length" in the error.
+func (w window) fit(p *prompt.Prompt) error {
+	if len(p.IDs) < w.Context {
+		return nil
+	}
+	if !w.truncates || !w.shifts || len(p.Pictures) > 0 {
+		return wire.BadRequest("the prompt has %d tokens, which exceeds the context length of %d: %v", len(p.IDs), w.Context,
+			runtime.ErrPrompt)
+	}
+	p.IDs = w.Cut(p.IDs)
+	return nil
+}
+
+// prepare says how a job's response goes on when it fills the context. Without num_predict it may have half as many
+// tokens as the context: a model that does not stop would go on forever. A format and pictures do not survive a shift,
+// and tokens to keep that fill more than half of the context would leave too little room for one.
+func (w window) prepare(j *server.Job) {
+	if w.Tokens <= 0 {
+		w.Tokens = w.Context / 2
+	}
+	w.Keep = min(w.Keep, len(j.Request.Prompt))
+	fits := w.Tokens <= w.Context-len(j.Request.Prompt)
+	if w.shifts && !fits && w.Keep <= w.Context/2 && j.Request.Format.Kind == "" && len(j.Request.Pictures) == 0 {
+		j.Shift = w.Shift
+	}
+}
