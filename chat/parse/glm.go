@@ -154,6 +154,7 @@ func glmTag(s string) (at, tag int) {
 func glmCall(body string) (name string, args []arg, err error) {
 	var keys, values []string
 	var outside []string
+	clear := true // the closing tags of values so far left no doubt
 	for rest := body; ; {
 		at, tag := glmTag(rest)
 		if at < 0 {
@@ -167,9 +168,12 @@ func glmCall(body string) (name string, args []arg, err error) {
 		}
 		end, next := glmTag(rest)
 		if tag == 2 {
-			end, next = glmValueLen(rest), tag+1
+			next = tag + 1
+			if end, clear = glmValueLen(rest, clear); end < 0 {
+				next = -1
+			}
 		}
-		if end < 0 || next != tag+1 {
+		if next != tag+1 {
 			return "", nil, fmt.Errorf("%w: %s is not closed", ErrCall, glmCycle[tag])
 		}
 		if tag == 0 {
@@ -196,18 +200,19 @@ func glmCall(body string) (name string, args []arg, err error) {
 }
 
 // glmValueLen returns the length of the value at the start of s; -1 if its closing tag is missing. A closing tag counts
-// if another key or value follows, or the end, and it does not belong to a call that the value quotes.
-func glmValueLen(s string) int {
+// if another key or value follows, or the end, and it does not belong to a call that the value quotes. If none does, or
+// if that was so before, the first one counts, and clear is false.
+func glmValueLen(s string, wasClear bool) (n int, clear bool) {
 	first, calls, values := -1, 0, 0
 	for at := 0; ; {
 		i := strings.Index(s[at:], glmValueEnd)
-		if i < 0 {
-			return first
+		if i < 0 || !wasClear && at > 0 {
+			return first, false
 		}
 		text := s[at : at+i]
 		if key := strings.Index(text, glmCycle[1]); calls == 0 && key >= 0 && !strings.Contains(text, glmOpen) &&
 			strings.HasPrefix(strings.TrimLeft(text[key+len(glmCycle[1]):], spaces), glmValue) {
-			return -1 // the next key has begun
+			return -1, wasClear // the next key has begun
 		}
 		if calls += strings.Count(text, glmOpen) - strings.Count(text, glmClose); calls > 0 {
 			values += strings.Count(text, glmValue)
@@ -224,7 +229,7 @@ func glmValueLen(s string) int {
 		}
 		after := strings.TrimLeft(s[at:], spaces)
 		if after == "" || strings.HasPrefix(after, glmCycle[0]) || strings.HasPrefix(after, glmValue) {
-			return end
+			return end, true
 		}
 	}
 }
