@@ -31,7 +31,7 @@ func TestShow(t *testing.T) {
 	short := asked[showJSON](t, f, "POST", "/api/show", `{"model":"talk"}`)
 	if short.Tensors != nil || short.ModifiedAt.IsZero() || short.Details.Context != 512 ||
 		short.Details.Embedding != 192 ||
-		!slices.Equal(short.Capabilities, []string{"completion", "tools"}) {
+		!slices.Equal(short.Capabilities, []string{"completion", "tools", "thinking"}) {
 		t.Errorf("show: %+v", short)
 	}
 	verbose := asked[showJSON](t, f, "POST", "/api/show", `{"name":"talk","verbose":true}`)
@@ -102,7 +102,8 @@ func TestCapabilitiesInDescriptions(t *testing.T) {
 	servertest.Create(t, f.Options().Store, "thinker", modelfile.Command{Name: modelfile.Template,
 		Value: "{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking %}<think>{% endif %}"})
 	want := map[string][]string{
-		"plain:latest": {"completion"}, "talk:latest": {"completion", "tools"}, "filler:latest": {"completion", "insert"},
+		"plain:latest": {"completion"}, "talk:latest": {"completion", "tools", "thinking"},
+		"filler:latest":  {"completion", "insert"},
 		"thinker:latest": {"completion", "thinking"},
 	}
 	list := asked[tagsJSON](t, f, "GET", "/api/tags", "").Models
