@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -191,11 +190,7 @@ func (s *Server) MakePrompt(ctx context.Context, m *Model, style *prompt.Style, 
 	}
 	c.AddGenerationPrompt = true
 	c.Options, c.Budget = s.renderOptions(), s.prompts
-	p, err := style.Begin(ctx, m.Processor, c)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name(), err)
-	}
-	return p, nil
+	return style.Begin(ctx, m.Processor, c)
 }
 
 func (s *Server) renderOptions() jinja.Options { return jinja.Options{Now: s.opts.Clock} }
@@ -206,7 +201,7 @@ func (s *Server) Beginning(ctx context.Context, m *Model, style *prompt.Style, c
 	c.Options, c.Budget = s.renderOptions(), s.prompts
 	ids, err := style.Beginning(ctx, m.Processor, c)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", m.Name(), err)
+		return 0, err
 	}
 	n := 0
 	for n < min(len(ids), len(p.IDs)) && ids[n] == p.IDs[n] {

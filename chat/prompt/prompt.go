@@ -82,7 +82,8 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	if err != nil {
 		return nil, err
 	}
-	return with.begin(ctx, m, c)
+	p, err := with.begin(ctx, m, c)
+	return p, s.named(err)
 }
 
 func (s chosen) begin(ctx context.Context, m Model, c Conversation) (*Prompt, error) {
@@ -150,12 +151,12 @@ func (s *Style) plain(c Conversation) (string, error) {
 	var text strings.Builder
 	for _, m := range c.Messages {
 		if m.Role == "system" && m.Content != "" {
-			return "", fmt.Errorf("%s: %w, which a system message requires", s.name, chat.ErrNoTemplate)
+			return "", fmt.Errorf("%w, which a system message requires", chat.ErrNoTemplate)
 		}
 		text.WriteString(m.Content)
 	}
 	if len(c.Tools) > 0 {
-		return "", fmt.Errorf("%s: %w, which tools require", s.name, chat.ErrNoTemplate)
+		return "", fmt.Errorf("%w, which tools require", chat.ErrNoTemplate)
 	}
 	return text.String(), nil
 }

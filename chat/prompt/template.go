@@ -55,9 +55,17 @@ func (s *Style) choose(ctx context.Context, r chat.Request) (chosen, error) {
 	}
 	var err error
 	if c.Chosen, err = s.Templates.Choose(ctx, r); err != nil {
-		return c, fmt.Errorf("%s: %w", s.name, err)
+		return c, s.named(err)
 	}
 	return c, nil
+}
+
+// named returns an error with the model's name.
+func (s *Style) named(err error) error {
+	if err == nil || s.name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", s.name, err)
 }
 
 // chosen is a style with the template of a request; Template is nil if the model has none.

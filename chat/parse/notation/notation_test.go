@@ -56,7 +56,8 @@ func TestPrefix(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{
-		"{\"a\": \"two\nlines\"}": true, `[{"a": [1, -2.5e3, true, null]}] {"b": {}}`: true, `{"a": 1,}`: false, `[1 2]`: false,
+		"{\"a\": \"two\nlines\"}": true, `[{"a": [1, -2.5e3, true, null]}] {"b": {}}`: true,
+		`{"a": 1,}`: false, `[1 2]`: false,
 		`{a: 1}`: false, `{"a" "b"}`: false, `[}`: false, `{"a": "\"}`: true, `{}}`: false, `1`: false,
 	} {
 		if ok, _ := accepts(text); ok != want {
