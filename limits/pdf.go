@@ -5,7 +5,7 @@ const (
 	// PDFBytes bounds a file.
 	PDFBytes = 32 << 20
 	// PDFWork bounds what reading a file takes, in bytes that are scanned, decompressed or shown.
-	PDFWork = 256 << 20
+	PDFWork = 128 << 20
 	// PDFMemory bounds the memory to read a file, without the file: tables, fonts, decompressed streams, text.
 	PDFMemory = 64 << 20
 	// PDFText bounds the text of a file.

@@ -41,6 +41,12 @@ type lexer struct {
 	values int // in the object that is read
 }
 
+// perObject and perList are the work that an object, and an array or a dictionary, take beside their bytes.
+const (
+	perObject = 4
+	perList   = 64
+)
+
 func isSpace(c byte) bool {
 	return c == 0 || c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == ' '
 }
@@ -95,6 +101,7 @@ func (l *lexer) another() bool {
 
 func (l *lexer) array(depth int) object {
 	list := array{}
+	l.w.spend(perList)
 	for l.deeper(depth) && l.another() {
 		at := l.at
 		o := l.nested(depth)
@@ -111,6 +118,7 @@ func (l *lexer) array(depth int) object {
 
 func (l *lexer) dict(depth int) object {
 	d := dict{}
+	l.w.spend(perList)
 	for l.deeper(depth) && l.another() {
 		key := l.nested(depth)
 		if key == end || key == word(">>") {
@@ -140,7 +148,7 @@ func (l *lexer) dict(depth int) object {
 func (l *lexer) nested(depth int) object {
 	from := l.at
 	l.skip()
-	if !l.w.spend(l.at-from+1) || l.at >= len(l.b) {
+	if !l.w.spend(l.at-from+perObject) || l.at >= len(l.b) {
 		l.at = len(l.b)
 		return end
 	}

@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 		"tree":    {made(deep...), "deeper than 50 levels", ""},
 		"forms":   {made(looped...), "deeper than 50 levels", "Hi"},
 		"memory":  {made(sum...), "more than 67108864 bytes of memory", ""},
-		"work":    {pages(limits.PDFWork/(16<<20) + 1), "more than 268435456 bytes of work", "Hi"},
+		"work":    {pages(limits.PDFWork/(16<<20) + 1), "more than 134217728 bytes of work", "Hi"},
 		"text":    {text, "exceeds 4194304 bytes", "xxx"},
 		"pages":   {made(catalog, kids), "more than 2000 pages", ""},
 	} {

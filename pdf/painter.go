@@ -163,7 +163,7 @@ func (p *painter) advance(by float64) {
 // show shows a string.
 func (p *painter) show(s text) {
 	w := p.file.w
-	const perByte = 8
+	const perByte = 16
 	if p.font == nil || !w.spend(perByte*(len(s)+1)) {
 		return
 	}

@@ -85,7 +85,7 @@ type shownCase struct {
 	Shown           string
 }
 
-func cases(t *testing.T, file string) (list []shownCase) {
+func cases(t testing.TB, file string) (list []shownCase) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + file)
 	if err == nil {

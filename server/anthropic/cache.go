@@ -2,29 +2,42 @@ package anthropic
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"time"
 
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
-	"github.com/ingotml/ingot/server/wire"
 )
 
-// cacheControl marks a breakpoint: the prompt up to there is pinned in the prefix cache.
+// cacheControl marks a breakpoint: the prompt up to there is pinned in the prefix cache. It is a hint: one that cannot
+// be read marks none.
 type cacheControl struct {
-	Type string `json:"type"` // ephemeral
-	TTL  string `json:"ttl"`  // 5m (the default) or 1h
+	ttl time.Duration // 0: no breakpoint
 }
-
-// maxBreakpoints is the number of breakpoints that Anthropic accepts.
-const maxBreakpoints = 4
 
 // The TTLs of breakpoints.
 const (
 	shortTTL = 5 * time.Minute
 	longTTL  = time.Hour
 )
+
+// UnmarshalJSON reads {"type": "ephemeral", "ttl": "5m" or "1h"}. Another TTL is the nearer one.
+func (c *cacheControl) UnmarshalJSON(b []byte) error {
+	var o struct {
+		Type string `json:"type"`
+		TTL  string `json:"ttl"`
+	}
+	*c = cacheControl{}
+	if json.Unmarshal(b, &o) != nil || o.Type != "ephemeral" {
+		return nil
+	}
+	c.ttl = shortTTL
+	if d, err := time.ParseDuration(o.TTL); err == nil && d > (shortTTL+longTTL)/2 {
+		c.ttl = longTTL
+	}
+	return nil
+}
 
 // breakpoint is the place of a cache_control: after a tool, or after a block of the system prompt or of a message.
 type breakpoint struct {
@@ -34,43 +47,28 @@ type breakpoint struct {
 }
 
 // marked lists the breakpoints of a request in the order of the prompt.
-func (q *messagesRequest) marked() (list []breakpoint, err error) {
-	add := func(c *cacheControl, at string, b breakpoint) {
-		if c == nil || err != nil {
-			return
+func (q *messagesRequest) marked() (list []breakpoint) {
+	add := func(c *cacheControl, b breakpoint) {
+		if c != nil && c.ttl > 0 {
+			b.ttl = c.ttl
+			list = append(list, b)
 		}
-		switch {
-		case c.Type != "ephemeral":
-			err = wire.BadParam(at+".cache_control.type", "%q is not ephemeral", wire.Clip(c.Type))
-		case c.TTL == "" || c.TTL == "5m":
-			b.ttl = shortTTL
-		case c.TTL == "1h":
-			b.ttl = longTTL
-		default:
-			err = wire.BadParam(at+".cache_control.ttl", "%q is not 5m or 1h", wire.Clip(c.TTL))
-		}
-		list = append(list, b)
 	}
 	for i, t := range q.Tools {
-		add(t.CacheControl, fmt.Sprintf("tools.%d", i), breakpoint{tool: i, system: -1, message: -1})
+		add(t.CacheControl, breakpoint{tool: i, system: -1, message: -1})
 	}
 	for i, x := range q.System {
-		add(x.CacheControl, fmt.Sprintf("system.%d", i), breakpoint{tool: -1, system: i, message: -1})
+		add(x.CacheControl, breakpoint{tool: -1, system: i, message: -1})
 	}
 	for i, m := range q.Messages {
 		for k, x := range m.Content {
-			add(x.CacheControl, fmt.Sprintf("messages.%d.content.%d", i, k),
-				breakpoint{tool: -1, system: -1, message: i, block: k})
+			add(x.CacheControl, breakpoint{tool: -1, system: -1, message: i, block: k})
 		}
 	}
-	if err == nil && len(list) > maxBreakpoints {
-		err = wire.BadParam("cache_control", "at most %d blocks can have it, %d do", maxBreakpoints, len(list))
+	if last := len(q.Messages) - 1; last >= 0 {
+		add(q.CacheControl, breakpoint{tool: -1, system: -1, message: last, block: len(q.Messages[last].Content) - 1})
 	}
-	if last := len(q.Messages) - 1; err == nil && q.CacheControl != nil && last >= 0 {
-		c := *q.CacheControl
-		add(&c, "request", breakpoint{tool: -1, system: -1, message: last, block: len(q.Messages[last].Content) - 1})
-	}
-	return list, err
+	return list
 }
 
 // breakpoints are the last breakpoint of a prompt, and the last one that is kept for an hour.
@@ -84,10 +82,11 @@ type breakpoints struct {
 func (s *api) breakpoints(ctx context.Context, m *server.Model, q *messagesRequest, p *prompt.Prompt, tools offers) (
 	breakpoints, error) {
 	b := breakpoints{prompt: len(p.IDs)}
-	list, err := q.marked()
-	if err != nil || len(list) == 0 {
-		return b, err
+	list := q.marked()
+	if len(list) == 0 {
+		return b, nil
 	}
+	var err error
 	last := list[len(list)-1]
 	if b.last, err = s.pin(ctx, m, q, p, tools, last); err != nil {
 		return b, err

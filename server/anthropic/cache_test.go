@@ -62,17 +62,25 @@ func TestBreakpoints(t *testing.T) {
 	}
 }
 
-func TestRefusedBreakpoints(t *testing.T) {
+// A cache_control is a hint: one that is not understood marks no breakpoint, or the nearer time.
+func TestOddBreakpoints(t *testing.T) {
 	f := serve(t, nil)
 	block := func(control string) string { return `{"type":"text","text":"a","cache_control":` + control + `}` }
 	short := block(`{"type":"ephemeral"}`)
-	for content, want := range map[string]string{
-		block(`{"type":"persistent"}`):           "content.0.cache_control.type",
-		block(`{"type":"ephemeral","ttl":"2h"}`): "content.0.cache_control.ttl",
-		strings.Repeat(short+",", 4) + short:     "at most 4",
+	for content, want := range map[string]time.Duration{
+		block(`{"type":"persistent"}`):            0,
+		block(`null`):                             0,
+		block(`true`):                             0,
+		block(`{"type":"ephemeral","ttl":5}`):     0,
+		block(`{"type":"ephemeral","ttl":"2h"}`):  longTTL,
+		block(`{"type":"ephemeral","ttl":"30s"}`): shortTTL,
+		strings.Repeat(short+",", 9) + short:      shortTTL,
 	} {
-		f.Has(t, "POST", "/v1/messages",
-			`{"model":"plain","max_tokens":5,"messages":[{"role":"user","content":[`+content+`]}]}`, 400, want)
+		f.postMessage(t, `{"model":"plain","max_tokens":5,"messages":[{"role":"user","content":[`+content+`]}]}`)
+		pins := f.Parrot.Last(t).Pins
+		if len(pins) != min(int(want), 1) || len(pins) == 1 && pins[0].TTL != want {
+			t.Errorf("%s: %v, want %v", content, pins, want)
+		}
 	}
 }
 

@@ -105,6 +105,9 @@ func (s *api) messagesPrompt(r *http.Request, q *messagesRequest) (*server.Model
 
 // messagesJob builds the job of a request.
 func (s *api) messagesJob(m *server.Model, p *prompt.Prompt, q *messagesRequest, tools offers) (server.Job, error) {
+	if err := q.checkStops(m); err != nil {
+		return server.Job{}, err
+	}
 	use, err := tools.use(q.ToolChoice)
 	if err != nil {
 		return server.Job{}, err
@@ -137,6 +140,20 @@ func (q *messagesRequest) limitThinking(f *runtime.Format, p *prompt.Prompt) {
 	case f.Kind == "" && p.Tags.Open != "":
 		f.After, f.Within, f.Open = p.Tags.Close, *q.Thinking.Budget, p.Tags.Open
 	}
+}
+
+// checkStops refuses stop texts that exceed the limits.
+func (q *messagesRequest) checkStops(m *server.Model) error {
+	if most := params.MaxStops - len(m.Defaults().Stop); len(q.StopSequences) > most {
+		return wire.BadParam("stop_sequences", "has %d texts, at most %d are allowed", len(q.StopSequences), most)
+	}
+	for i, s := range q.StopSequences {
+		if len(s) > params.MaxStopText {
+			return wire.BadParam(fmt.Sprintf("stop_sequences.%d", i), "has %d bytes, at most %d are allowed", len(s),
+				params.MaxStopText)
+		}
+	}
+	return nil
 }
 
 // options returns the request's parameters over the model's defaults. The model's stop texts stay in effect.

@@ -8,10 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/pdf"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runner"
@@ -56,7 +53,8 @@ func TestMessagesRefused(t *testing.T) {
 		`"tool_choice":{"type":"tool","name":"g"},` + hi:                               `no tool is named \"g\"`,
 		`"tool_choice":{"type":"sometimes"},` + hi:                                     "tool_choice.type",
 		`"output_config":{"format":{"type":"xml"}},` + hi:                              "output_config.format",
-		`"stop_sequences":["` + strings.Repeat("x", params.MaxStopText+1) + `"],` + hi: "stop",
+		`"stop_sequences":["` + strings.Repeat("x", params.MaxStopText+1) + `"],` + hi: "stop_sequences.0: has 4097 bytes",
+		`"stop_sequences":["a"` + strings.Repeat(`,"a"`, params.MaxStops) + `],` + hi:  "stop_sequences: has 65 texts",
 		content(`{"type":"text","text":"` + strings.Repeat("word ", 600) + `"}`):       "prompt is too long: ",
 	} {
 		f.Has(t, "POST", "/v1/messages", `{"model":"talk","max_tokens":5,`+body+`}`, 400,
@@ -189,14 +187,21 @@ func FuzzMessages(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	style := &prompt.Style{Texts: &settings.Texts{},
-		Templates: chat.One("{% for m in messages %}{{ m.content }}{% endfor %}")}
+	for _, file := range []string{"blocks.json", "shapes.json"} {
+		for _, c := range cases(f, file) {
+			messages := string(c.Messages)
+			if messages == "" {
+				messages = `[{"role":"user","content":[` + string(c.Block) + `]},{"role":"user","content":"x"}]`
+			}
+			f.Add([]byte(`{"tools":[{"type":"bash_20250124"},{"name":"f","defer_loading":true}],"messages":` + messages + `}`))
+		}
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var q messagesRequest
 		if json.Unmarshal(body, &q) != nil {
 			return
 		}
-		c, tools, err := q.conversation(style, blind)
+		c, tools, err := q.conversation(plainStyle, blind)
 		hasText := slices.ContainsFunc(q.Messages, func(m messageParam) bool {
 			return slices.ContainsFunc(m.Content, func(b contentBlock) bool { return b.Type == textBlock && b.Text != "" })
 		})

@@ -17,6 +17,8 @@ var schemas = openapi.Special{
 			"budget_tokens": openapi.Schema{"type": "integer"},
 			"display":       openapi.Schema{"enum": []any{"summarized", "omitted"}},
 		}}),
+	reflect.TypeFor[cacheControl](): openapi.Fixed(openapi.Schema{"properties": openapi.Schema{
+		"type": openapi.Schema{"const": "ephemeral"}, "ttl": openapi.Schema{"enum": []any{"5m", "1h"}}}}),
 	reflect.TypeFor[contentBlock](): func(s *openapi.Schemas) openapi.Schema {
 		return openapi.Schema{"anyOf": []openapi.Schema{
 			{"type": "string"},
