@@ -16,6 +16,8 @@ const (
 	PDFValues = 1 << 18
 	// PDFNesting bounds objects, page trees and forms within each other.
 	PDFNesting = 50
+	// PDFs bounds the files of a request that are read.
+	PDFs = 64
 	// PDFsKept and PDFTextsKept bound the files whose texts a server keeps, and these texts.
 	PDFsKept     = 128
 	PDFTextsKept = 16 << 20
@@ -31,6 +33,7 @@ func init() {
 		Limit{"PDFPages", "pages of a PDF that are read", PDFPages, Count, test},
 		Limit{"PDFValues", "values of an object in a PDF", PDFValues, Count, test},
 		Limit{"PDFNesting", "nesting of objects, page trees and forms in a PDF", PDFNesting, Levels, test},
+		Limit{"PDFs", "PDFs of a request that are read", PDFs, Count, "server.TestManyPDFs"},
 		Limit{"PDFsKept", "PDFs whose text a server keeps", PDFsKept, Count, "server.TestDocumentsKept"},
 		Limit{"PDFTextsKept", "text of PDFs that a server keeps", PDFTextsKept, Bytes, "server.TestDocumentsKept"},
 	)

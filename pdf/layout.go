@@ -12,9 +12,8 @@ import (
 // point is a position on the page, or a direction.
 type point struct{ x, y float64 }
 
-func (p point) minus(q point) point           { return point{p.x - q.x, p.y - q.y} }
-func (p point) plus(q point, n float64) point { return point{p.x + n*q.x, p.y + n*q.y} }
-func (p point) dot(q point) float64           { return p.x*q.x + p.y*q.y }
+func (p point) minus(q point) point { return point{p.x - q.x, p.y - q.y} }
+func (p point) dot(q point) float64 { return p.x*q.x + p.y*q.y }
 
 // layout turns runs of glyphs into lines, in the order in which they are painted. Gaps become spaces, and larger ones
 // tabs, as between a table's columns.

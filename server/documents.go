@@ -26,6 +26,20 @@ type document struct {
 	err  error
 }
 
+// PDFReader returns PDFText for the files of a request, whose number is limited. A file beyond the limit is an error
+// about the file.
+func (s *Server) PDFReader(ctx context.Context) func(data []byte) (string, error) {
+	n := 0
+	return func(data []byte) (string, error) {
+		if n++; n > limits.PDFs {
+			return "", errManyPDFs
+		}
+		return s.PDFText(ctx, data)
+	}
+}
+
+var errManyPDFs = fmt.Errorf("at most %d PDFs of a request are read", limits.PDFs)
+
 // PDFText returns the text of a PDF file as a prompt shows it: a line that says what it is, and each page behind a line
 // with its number. An error says why the file has no text; it is pdf.ErrNoPDF if the file is none.
 func (s *Server) PDFText(ctx context.Context, data []byte) (string, error) {

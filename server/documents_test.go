@@ -38,6 +38,21 @@ func TestPDFText(t *testing.T) {
 	}
 }
 
+// A request reads so many files, and goes on without the others.
+func TestManyPDFs(t *testing.T) {
+	s := &Server{prompts: newPrompts(limits.PromptMemory, 0)}
+	read := s.PDFReader(t.Context())
+	for i := range limits.PDFs + 1 {
+		want := pdf.ErrNoPDF
+		if i == limits.PDFs {
+			want = errManyPDFs
+		}
+		if _, err := read([]byte("none")); !errors.Is(err, want) {
+			t.Errorf("file %d: %v, want %v", i+1, err, want)
+		}
+	}
+}
+
 // The texts that are kept have limits. The least recently used one goes first.
 func TestDocumentsKept(t *testing.T) {
 	key := func(i int) [sha256.Size]byte { return sha256.Sum256([]byte{byte(i), byte(i >> 8)}) }

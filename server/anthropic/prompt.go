@@ -28,7 +28,7 @@ type reader struct {
 
 // newReader returns the reader of a request to a model.
 func (s *api) newReader(ctx context.Context, m *server.Model) reader {
-	return reader{m.PictureNote, m.CheckPicture, func(data []byte) (string, error) { return s.core.PDFText(ctx, data) }}
+	return reader{m.PictureNote, m.CheckPicture, s.core.PDFReader(ctx)}
 }
 
 // fails reports whether an error is about the server rather than about what it reads.
