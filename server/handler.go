@@ -61,7 +61,10 @@ func (s *Server) boundBody(a *wire.Response, r *http.Request) (release func(), e
 	// This fails only for a test's ResponseWriter, which has no deadlines.
 	_ = http.NewResponseController(a.ResponseWriter).SetReadDeadline(time.Now().Add(s.times.body))
 	if s.isUpload(r) {
-		return func() {}, wire.Plain(r)
+		if err = wire.Plain(r); err != nil {
+			a.Header().Set("Accept-Encoding", "identity")
+		}
+		return func() {}, err
 	}
 	return s.bodies.Bound(a, r, s.opts.MaxBody)
 }

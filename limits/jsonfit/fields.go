@@ -10,18 +10,25 @@ import (
 
 // fields are the fields of a struct by their names in JSON.
 type fields struct {
-	exact  map[string][]int // indexes for reflect
-	folded map[string][]int // by name in any case
+	exact  map[string]field
+	folded map[string]field // by name in any case
 }
 
-// find returns the index of a field. A name in another case counts if no field has the name itself.
-func (f *fields) find(key []byte) (index []int, known bool) {
-	if index, known = f.exact[string(key)]; known {
-		return index, true
+type field struct {
+	name  string
+	index []int // for reflect
+}
+
+// find returns a field, with its name as it is written. A name in another case counts if no field has the name itself.
+func (f *fields) find(key []byte) (found field, known bool) {
+	if found, known = f.exact[string(key)]; known {
+		return found, true // which needs no copy of the key
 	}
 	var buffer [64]byte
-	index, known = f.folded[string(fold(buffer[:0], key))]
-	return index, known
+	if found, known = f.folded[string(fold(buffer[:0], key))]; known {
+		found.name = string(key)
+	}
+	return found, known
 }
 
 // fold appends a name in a form that is equal for all its cases.
@@ -45,7 +52,7 @@ func fieldsOf(t reflect.Type) *fields {
 	if f, ok := known.Load(t); ok {
 		return f.(*fields)
 	}
-	f := &fields{exact: map[string][]int{}, folded: map[string][]int{}}
+	f := &fields{exact: map[string]field{}, folded: map[string]field{}}
 	f.add(t, nil)
 	known.Store(t, f)
 	return f
@@ -59,28 +66,28 @@ func (f *fields) add(t reflect.Type, above []int) {
 	}
 	var embedded []inner
 	for i := range t.NumField() {
-		field := t.Field(i)
+		member := t.Field(i)
 		index := append(append([]int(nil), above...), i)
-		tag := field.Tag.Get("json")
+		tag := member.Tag.Get("json")
 		name, _, _ := strings.Cut(tag, ",")
-		plain := field.Type
+		plain := member.Type
 		if plain.Kind() == reflect.Pointer {
 			plain = plain.Elem()
 		}
 		switch {
-		case tag == "-", field.Type.Kind() == reflect.Pointer && field.Anonymous && !field.IsExported(): // cannot be set
-		case field.Anonymous && name == "" && plain.Kind() == reflect.Struct:
+		case tag == "-", member.Type.Kind() == reflect.Pointer && member.Anonymous && !member.IsExported(): // cannot be set
+		case member.Anonymous && name == "" && plain.Kind() == reflect.Struct:
 			embedded = append(embedded, inner{plain, index})
-		case field.IsExported():
+		case member.IsExported():
 			if name == "" {
-				name = field.Name
+				name = member.Name
 			}
 			if _, hidden := f.exact[name]; !hidden {
-				f.exact[name] = index
+				f.exact[name] = field{name, index}
 			}
 			key := string(fold(nil, []byte(name)))
 			if _, hidden := f.folded[key]; !hidden {
-				f.folded[key] = index
+				f.folded[key] = field{name, index}
 			}
 		}
 	}

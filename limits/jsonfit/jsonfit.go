@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"unicode/utf8"
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/jsonread"
@@ -24,7 +25,9 @@ import (
 
 // Unmarshal decodes a text into v, a pointer. After an error, v is partly set.
 func Unmarshal(data []byte, v any) error {
-	data = bytes.ToValidUTF8(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\ufffd"))
+	if data = bytes.TrimPrefix(data, []byte("\ufeff")); !utf8.Valid(data) { // otherwise the text is not copied
+		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
+	}
 	d := &decoder{}
 	d.Reader = jsonread.New(data, jsonread.Options{Nesting: limits.RequestNesting, ReplaceSurrogates: true, Fail: d.fault})
 	if err := d.value(reflect.ValueOf(v).Elem()); err != nil {
@@ -164,13 +167,12 @@ func (d *decoder) object(v reflect.Value) error {
 	}
 	fields := fieldsOf(v.Type())
 	return d.Object(func(key []byte) error {
-		index, known := fields.find(key)
+		f, known := fields.find(key)
 		if !known {
 			d.Peek()
 			return d.Skip()
 		}
-		name := string(key)
-		return in(d.value(member(v, index)), Step{Name: name})
+		return in(d.value(member(v, f.index)), Step{Name: f.name})
 	})
 }
 

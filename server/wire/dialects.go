@@ -69,7 +69,7 @@ func (d Dialects) Fail(w http.ResponseWriter, r *http.Request, t Error) {
 		if t.Status == http.StatusServiceUnavailable || t.Status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", retryAfter(t.Err))
 		}
-		if t.Status == http.StatusUnsupportedMediaType {
+		if t.Status == http.StatusUnsupportedMediaType && w.Header().Get("Accept-Encoding") == "" {
 			w.Header().Set("Accept-Encoding", acceptedCodings)
 		}
 		d.Refuse(w, r, t)
