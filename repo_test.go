@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"server/ollama": {
 		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
 	},
-	"server/openai":    {"server", "grammar", "runtime", "chat", "chat/prompt", "manifest", "modelfile"},
+	"server/openai":    {"server", "grammar", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
 	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
 	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic"},
 	"runtime": {

@@ -49,6 +49,11 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
+	return m.SetFields(d)
+}
+
+// SetFields sets the message to the fields of its JSON. Its errors are those of package jsonfit.
+func (m *Message) SetFields(d *jinja.Dict) (err error) {
 	*m = Message{Extra: jinja.NewDict()}
 	d.Each(func(k, v jinja.Value) bool {
 		s, isText := v.(string)
@@ -56,7 +61,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 		case key == "role" && isText:
 			m.Role = s
 		case key == "content":
-			err = m.setContent(v)
+			err = m.SetContent(v)
 		case (key == "reasoning_content" || key == "reasoning" || key == "thinking") && (isText || v == nil):
 			if m.Reasoning == "" {
 				m.Reasoning = s
@@ -78,7 +83,8 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func (m *Message) setContent(v jinja.Value) error {
+// SetContent sets the content: a text, a list of parts or null. Its errors are those of package jsonfit.
+func (m *Message) SetContent(v jinja.Value) error {
 	switch c := v.(type) {
 	case nil:
 		m.Null = true

@@ -32,6 +32,7 @@ type API struct {
 // Sample is a request to a model with a known output.
 type Sample struct {
 	Path   string // if it differs from the endpoint's
+	Stores string // body of a POST before it, of something stored whose id is the path's
 	Body   string
 	Output []string // of the model, in pieces; nil: any
 }

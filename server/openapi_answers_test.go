@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/servertest"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -42,6 +43,7 @@ func mentions(code map[string][]*ast.FuncDecl, function, name string, depth int)
 var noSamples = map[string]bool{
 	"POST /api/pull": true, "POST /api/push": true,
 	"HEAD /api/blobs/{digest}": true, "POST /api/blobs/{digest}": true,
+	"POST /v1/responses/{id}/cancel": true, // a response in progress
 }
 
 // Responses, messages of streams and errors match the document.
@@ -115,6 +117,12 @@ func (f *fixture) sample(t *testing.T, r server.Endpoint, s server.Sample) (kind
 	path := s.Path
 	if path == "" {
 		path = askedPath(r.Path)
+	}
+	if s.Stores != "" {
+		collection, _, _ := strings.Cut(r.Path, "/{")
+		_, text := f.Ask(t, "POST", collection, s.Stores)
+		id := servertest.Decode[struct{ ID string }](t, text).ID
+		path = strings.Replace(r.Path, "{id}", id, 1)
 	}
 	q, err := http.NewRequestWithContext(t.Context(), r.Method, f.URL+path, strings.NewReader(s.Body))
 	if err != nil {

@@ -52,6 +52,12 @@ func choose(list []Endpoint, r *http.Request) Endpoint {
 	return plain
 }
 
+// otherMethods are the methods that a route refuses by name unless it has them.
+var otherMethods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions,
+}
+
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
@@ -71,16 +77,21 @@ func (s *Server) routes() *http.ServeMux {
 			methods[r.Path] = append(methods[r.Path], "HEAD")
 		}
 	}
-	// These patterns match the remaining methods: patterns with a method take precedence.
+	// These patterns match the remaining methods. One without a method would conflict with another route's wildcard.
 	for path, allowed := range methods {
 		slices.Sort(allowed)
-		list := strings.Join(slices.Compact(allowed), ", ")
-		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
-			w.Header().Set("Allow", list)
-			s.fail(w, req, wire.Errorf(http.StatusMethodNotAllowed, "%s %s is not supported: use %s", wire.Clip(req.Method),
-				req.URL.Path,
-				list))
-		})
+		allowed = slices.Compact(allowed)
+		list := strings.Join(allowed, ", ")
+		for _, method := range otherMethods {
+			if slices.Contains(allowed, method) {
+				continue
+			}
+			mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, req *http.Request) {
+				w.Header().Set("Allow", list)
+				s.fail(w, req, wire.Errorf(http.StatusMethodNotAllowed, "%s %s is not supported: use %s", wire.Clip(req.Method),
+					req.URL.Path, list))
+			})
+		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		s.fail(w, req, wire.Errorf(http.StatusNotFound, "%s not found", wire.Clip(req.URL.Path)))

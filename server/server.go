@@ -122,7 +122,8 @@ type Server struct {
 	openapi   func() ([]byte, error) // returns the OpenAPI document
 	metrics   metrics.Metrics
 	http      *http.Server
-	stop      context.CancelCauseFunc // cancels all requests
+	lifetime  context.Context         // of all requests
+	stop      context.CancelCauseFunc // ends it
 	stopping  atomic.Bool
 }
 
@@ -157,14 +158,13 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	}
 	s.mux = s.routes()
 	s.openapi = s.openAPIJSON()
-	base, stop := context.WithCancelCause(context.Background())
-	s.stop = stop
+	s.lifetime, s.stop = context.WithCancelCause(context.Background())
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: s.times.header,
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    limits.RequestHeader,
-		BaseContext:       func(net.Listener) context.Context { return base },
+		BaseContext:       func(net.Listener) context.Context { return s.lifetime },
 		ErrorLog:          discardLog(),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: limits.Streams},
 	}
@@ -176,6 +176,9 @@ func New(o Options, apis ...func(*Server) API) *Server {
 
 // Options returns the server's options, with defaults applied.
 func (s *Server) Options() Options { return s.opts }
+
+// Lifetime returns a context that ends when the server stops, for work that outlives a request.
+func (s *Server) Lifetime() context.Context { return s.lifetime }
 
 // Serve accepts connections until Shutdown or Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {

@@ -41,3 +41,22 @@ func TestHostileTemplates(t *testing.T) {
 	}
 	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","template":"{{ .Prompt }}","stream":false}`, 200)
 }
+
+// An error names the model once, whatever part of the server adds the name.
+func TestErrorsNameTheModelOnce(t *testing.T) {
+	f := serve(t, nil)
+	const tools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
+	for path, body := range map[string]string{
+		"/api/chat":            `"messages":[{"role":"user","content":"x"}],` + tools,
+		"/v1/chat/completions": `"messages":[{"role":"user","content":"x"}],"tool_choice":"required",` + tools,
+		"/v1/responses":        `"input":"x","tools":[{"type":"function","name":"f"}]`,
+		"/v1/tokenize":         `"messages":[{"role":"user","content":"x"}],` + tools,
+		"/v1/messages": `"max_tokens":9,"messages":[{"role":"user","content":"x"}],` +
+			`"tools":[{"name":"f","input_schema":{"type":"object"}}]`,
+	} {
+		status, text := f.Ask(t, "POST", path, `{"model":"plain",`+body+`}`)
+		if status != 400 || strings.Count(text, "plain:latest") != 1 || !strings.Contains(text, "no chat template") {
+			t.Errorf("%s: %d: %s", path, status, text)
+		}
+	}
+}

@@ -18,7 +18,7 @@ var internal = []struct{ reason, names string }{
 		registry/sigstore.ErrPurpose
 		pdf.ErrNoPDF pdf.ErrPassword pdf.ErrNoText pdf.ErrUnmapped
 		safetensors.ErrNoWeights
-		server/identity.ErrNonce
+		server/identity.ErrNonce server/openai/stored.ErrUnknown
 		tokenizer/encode.ErrCompiled`},
 	{"it is about another machine, and its message says which and what happened", `
 		runtime.ErrSilent worker/tunnel.ErrPeer worker/tunnel.ErrRefused`},

@@ -92,6 +92,21 @@ func (k *Key) Begin() (done func(), err error) {
 	}), nil
 }
 
+// GoOn counts work that goes on after its request, which Begin has admitted, until done.
+func (k *Key) GoOn() (done func()) {
+	if k == nil {
+		return func() {}
+	}
+	u := k.use
+	count := func(n int) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.running += n
+	}
+	count(1)
+	return sync.OnceFunc(func() { count(-1) })
+}
+
 // Charge counts tokens that have been computed: of a prompt, and generated.
 func (k *Key) Charge(prompt, generated int) {
 	if k == nil || prompt+generated == 0 {

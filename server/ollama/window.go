@@ -3,10 +3,7 @@ package ollama
 import (
 	"cmp"
 	"context"
-	"errors"
-	"slices"
 
-	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
@@ -56,95 +53,17 @@ func (s *api) window(m *server.Model, w windowOptions, o params.Options) window 
 	return out
 }
 
-// prompt builds the prompt of a conversation. If it does not fit, messages are left out; see [droppable].
+// prompt builds the prompt of a conversation. If it does not fit, the oldest messages are left out.
 func (s *api) prompt(ctx context.Context, style *prompt.Style, c prompt.Conversation, w window) (*prompt.Prompt,
 	error) {
-	build := func(c prompt.Conversation) (p *prompt.Prompt, fits bool, err error) {
-		if p, err = s.core.MakePrompt(ctx, w.model, style, c); err != nil {
-			return nil, false, err
-		}
+	build := func(c prompt.Conversation) (*prompt.Prompt, error) { return s.core.MakePrompt(ctx, w.model, style, c) }
+	if !w.truncates {
+		return build(c)
+	}
+	return prompt.Shorten(ctx, c, build, func(p *prompt.Prompt) (bool, error) {
 		n, err := w.model.CountPrompt(ctx, p.IDs, p.Pictures)
-		return p, n < w.Context, err
-	}
-	best, fits, err := build(c)
-	if err != nil && !errors.Is(err, prompt.ErrLong) {
-		return nil, err
-	}
-	list := droppable(c.Messages)
-	if fits || !w.truncates || len(list) == 0 {
-		return best, err
-	}
-	if best, fits, err = build(without(c, list)); err != nil || !fits {
-		return best, err
-	}
-	for few, all := 0, len(list); few+1 < all; {
-		n := (few + all) / 2
-		p, fits, err := build(without(c, list[:n]))
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case fits && err == nil:
-			best, all = p, n
-		default: // too long, or the template does not take a conversation that begins there
-			few = n
-		}
-	}
-	return best, nil
-}
-
-// droppable lists what can be left out of a conversation, in that order: the oldest messages first, a call and its
-// results together. System messages and the last message stay. The last user message stays too if it is not the last
-// one: it says what the calls after it are for.
-func droppable(messages []chat.Message) (list [][]int) {
-	var units [][]int
-	for i, m := range messages {
-		switch {
-		case m.Role == "system" || m.Role == "developer":
-		case m.Role == "tool" && len(units) > 0:
-			units[len(units)-1] = append(units[len(units)-1], i)
-		default:
-			units = append(units, []int{i})
-		}
-	}
-	last := len(units) - 1
-	if last < 0 {
-		return nil
-	}
-	isUser := func(unit []int) bool { return messages[unit[0]].Role == "user" }
-	if isUser(units[last]) {
-		return units[:last]
-	}
-	units = units[:last]
-	for i := len(units) - 1; i >= 0; i-- {
-		if isUser(units[i]) {
-			return slices.Delete(units, i, i+1)
-		}
-	}
-	return units
-}
-
-// without returns a conversation without some messages and their pictures.
-func without(c prompt.Conversation, list [][]int) prompt.Conversation {
-	drop := make([]bool, len(c.Messages))
-	for _, i := range slices.Concat(list...) {
-		drop[i] = true
-	}
-	messages, pictures := c.Messages, c.Pictures
-	c.Messages, c.Pictures = nil, nil
-	for i, m := range messages {
-		n := 0
-		for _, p := range m.Parts {
-			if p.Type == "image" {
-				n++
-			}
-		}
-		n = min(n, len(pictures))
-		if !drop[i] {
-			c.Messages, c.Pictures = append(c.Messages, m), append(c.Pictures, pictures[:n]...)
-		}
-		pictures = pictures[n:]
-	}
-	return c
+		return n < w.Context, err
+	})
 }
 
 // fit makes a prompt that is still too long fit by dropping tokens. Clients look for "context length" in the error.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server"
@@ -126,26 +124,6 @@ func TestContextOfServer(t *testing.T) {
 		t.Errorf("%d tokens", len(got))
 	}
 	f.Has(t, "GET", "/api/ps", "", 200, `"context_length":64`)
-}
-
-// A message is left out with its pictures.
-func TestPicturesOfMessagesLeftOut(t *testing.T) {
-	image, text := chat.Part{Type: "image"}, chat.Part{Type: "text"}
-	c := prompt.Conversation{Pictures: []runtime.Picture{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}}
-	c.Messages = []chat.Message{
-		{Role: "user", Parts: []chat.Part{image, image, text}}, {Role: "assistant"},
-		{Role: "user", Parts: []chat.Part{text, image}}, {Role: "assistant"}, {Role: "user", Parts: []chat.Part{image}},
-	}
-	for n, want := range map[int][]int{0: {0, 1, 2, 3}, 1: {2, 3}, 2: {2, 3}, 3: {3}, 4: {3}} {
-		got := without(c, droppable(c.Messages)[:n])
-		var ids []int
-		for _, p := range got.Pictures {
-			ids = append(ids, p.ID)
-		}
-		if !slices.Equal(ids, want) || len(got.Messages) != 5-n {
-			t.Errorf("%d left out: pictures %v of %d messages, want %v", n, ids, len(got.Messages), want)
-		}
-	}
 }
 
 // endless is a model that generates as much as the context and the request allow, and records the prompts.

@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/openai/tools"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -47,16 +48,23 @@ type chatDeltaJSON struct {
 
 // chatExtraJSON has the thinking in both fields that clients read.
 type chatExtraJSON struct {
-	ReasoningContent string         `json:"reasoning_content,omitempty"`
-	Reasoning        string         `json:"reasoning,omitempty"`
-	Calls            []chatCallJSON `json:"tool_calls,omitempty"`
+	ReasoningContent string            `json:"reasoning_content,omitempty"`
+	Reasoning        string            `json:"reasoning,omitempty"`
+	Calls            []chatCallJSON    `json:"tool_calls,omitempty"`
+	Call             *chatFunctionJSON `json:"function_call,omitempty"` // of a request with functions instead of tools
 }
 
 type chatCallJSON struct {
-	Index    *int             `json:"index,omitempty"` // in a chunk
-	ID       string           `json:"id"`
-	Type     string           `json:"type"`
-	Function chatFunctionJSON `json:"function"`
+	Index    *int              `json:"index,omitempty"` // in a chunk
+	ID       string            `json:"id"`
+	Type     tools.Kind        `json:"type"`
+	Function *chatFunctionJSON `json:"function,omitempty"`
+	Custom   *chatCustomJSON   `json:"custom,omitempty"`
+}
+
+type chatCustomJSON struct {
+	Name  string `json:"name"`
+	Input string `json:"input"`
 }
 
 type chatFunctionJSON struct {
@@ -105,6 +113,8 @@ type chatWriter struct {
 	frame    chatCompletionJSON // without choices
 	events   *wire.Stream       // nil: not streamed
 	logProbs bool
+	tools    *tools.Set
+	legacy   bool // calls are in the form of function_call
 	choices  []chatChoice
 }
 
@@ -116,8 +126,9 @@ type chatChoice struct {
 	logProbs       []runtime.LogProb
 }
 
-func newChatWriter(events *wire.Stream, m *server.Model, n int, logProbs bool) *chatWriter {
-	a := &chatWriter{m: m, events: events, logProbs: logProbs, choices: make([]chatChoice, n)}
+func newChatWriter(events *wire.Stream, m *server.Model, n int, q *chatCompletion, set *tools.Set) *chatWriter {
+	a := &chatWriter{m: m, events: events, logProbs: q.LogProbs, tools: set, legacy: q.legacy(),
+		choices: make([]chatChoice, n)}
 	a.frame = chatCompletionJSON{ID: server.NewID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(),
 		Model: m.Asked(), Fingerprint: fingerprint(m)}
 	return a
@@ -128,7 +139,7 @@ func (a *chatWriter) collect(i int, p server.Piece) {
 	c := &a.choices[i]
 	c.text.WriteString(p.Text)
 	c.thoughts.WriteString(p.Thinking)
-	c.calls = append(c.calls, chatCalls(p.Calls)...)
+	c.calls = append(c.calls, a.calls(p.Calls)...)
 	c.logProbs = append(c.logProbs, p.LogProbs...)
 }
 
@@ -140,11 +151,11 @@ func (a *chatWriter) response(all []server.Outcome, usage usageJSON) chatComplet
 		c := &a.choices[i]
 		text, thoughts := c.text.String(), c.thoughts.String()
 		message := &chatMessageJSON{Role: chat.Assistant, Content: &text,
-			chatExtraJSON: chatExtraJSON{thoughts, thoughts, c.calls}}
+			chatExtraJSON: a.extra(thoughts, c.calls)}
 		if text == "" && len(c.calls) > 0 {
 			message.Content = nil
 		}
-		choice := chatChoiceJSON{Index: i, Message: message, Finish: finish(all[i]), LeftOut: all[i].LeftOut}
+		choice := chatChoiceJSON{Index: i, Message: message, Finish: a.finish(all[i]), LeftOut: all[i].LeftOut}
 		if a.logProbs {
 			choice.LogProbs = &chatLogProbs{Content: chatLogProbsOf(a.m, c.logProbs)}
 		}
@@ -166,12 +177,12 @@ func (a *chatWriter) sendPiece(i int, p server.Piece) error {
 	if p.Empty() {
 		return nil
 	}
-	calls := chatCalls(p.Calls)
+	calls := a.calls(p.Calls)
 	for k := range calls {
 		calls[k].Index = new(len(c.calls) + k)
 	}
 	c.calls = append(c.calls, calls...)
-	delta := &chatDeltaJSON{chatExtraJSON: chatExtraJSON{p.Thinking, p.Thinking, calls}}
+	delta := &chatDeltaJSON{chatExtraJSON: a.extra(p.Thinking, calls)}
 	if p.Text != "" {
 		delta.Content = &p.Text
 	}
@@ -191,7 +202,7 @@ func (a *chatWriter) send(choices []chatChoiceJSON, usage *usageJSON) error {
 // end sends the last chunks of a stream.
 func (a *chatWriter) end(all []server.Outcome, usage usageJSON, withUsage bool) error {
 	for i, o := range all {
-		if err := a.send([]chatChoiceJSON{{Index: i, Delta: &chatDeltaJSON{}, Finish: finish(o),
+		if err := a.send([]chatChoiceJSON{{Index: i, Delta: &chatDeltaJSON{}, Finish: a.finish(o),
 			LeftOut: o.LeftOut}}, nil); err != nil {
 			return err
 		}
@@ -204,18 +215,39 @@ func (a *chatWriter) end(all []server.Outcome, usage usageJSON, withUsage bool) 
 	return a.events.Done()
 }
 
-func chatCalls(list []parse.ToolCall) (out []chatCallJSON) {
+func (a *chatWriter) calls(list []parse.ToolCall) (out []chatCallJSON) {
 	for _, c := range list {
-		out = append(out, chatCallJSON{ID: server.CallID(c), Type: "function",
-			Function: chatFunctionJSON{c.Name, string(c.Arguments)}})
+		call := a.tools.Call(c)
+		one := chatCallJSON{ID: server.CallID(c), Type: call.Kind}
+		if call.Kind == tools.Custom {
+			one.Custom = &chatCustomJSON{call.Name, call.Input}
+		} else {
+			one.Function = &chatFunctionJSON{call.Name, string(call.Arguments)}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// extra returns thinking and calls in the form that the request wants.
+func (a *chatWriter) extra(thinking string, calls []chatCallJSON) chatExtraJSON {
+	out := chatExtraJSON{ReasoningContent: thinking, Reasoning: thinking, Calls: calls}
+	if a.legacy && len(calls) > 0 {
+		out.Calls, out.Call = nil, calls[0].Function // there is one
 	}
 	return out
 }
 
 // finish returns the finish reason.
-func finish(o server.Outcome) *string {
-	if o.Calls > 0 && o.Done == runtime.DoneStop {
+func (a *chatWriter) finish(o server.Outcome) *string {
+	switch called := o.Calls > 0 && o.Done == runtime.DoneStop; {
+	case called && a.legacy:
+		return new("function_call")
+	case called:
 		return new("tool_calls")
 	}
-	return new(string(cmp.Or(o.Done, runtime.DoneStop)))
+	return finishReason(o)
 }
+
+// finishReason returns the finish reason of a text.
+func finishReason(o server.Outcome) *string { return new(string(cmp.Or(o.Done, runtime.DoneStop))) }

@@ -2,13 +2,16 @@
 // https://platform.openai.com/docs/api-reference as of November 2026.
 //
 // Contract: extensions, ours and those of other servers, are marked. A parameter that would change the response and is
-// not implemented is an error. Nothing is stored between requests.
+// not implemented is an error. Responses are stored in memory if a request says so (package stored); nothing else is.
 package openai
 
 import (
 	"net/http"
+	"sync/atomic"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/openai/stored"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -16,11 +19,14 @@ import (
 type api struct {
 	core *server.Server
 	opts server.Options
+
+	stored     *stored.Store
+	background atomic.Int32 // responses that are generated after their request
 }
 
 // New returns the API over a server.
 func New(s *server.Server) server.API {
-	a := &api{core: s, opts: s.Options()}
+	a := &api{core: s, opts: s.Options(), stored: stored.New(limits.StoredResponses, limits.StoredSize)}
 	return server.API{Endpoints: a.endpoints(), Schemas: schemas,
 		Dialects: wire.Dialects{{Prefix: "/v1/", Body: openAIError, Busy: http.StatusServiceUnavailable}}}
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/openai/tools"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
 )
 
 // chatCompletion is the body of /v1/chat/completions.
 type chatCompletion struct {
-	Model    string         `json:"model"`
-	Messages []chat.Message `json:"messages"`
+	Model    string       `json:"model"`
+	Messages chatMessages `json:"messages"`
 
-	Tools      []chat.Tool    `json:"tools"`
-	ToolChoice toolChoice     `json:"tool_choice"`
+	Tools      chatTools      `json:"tools"`
+	ToolChoice tools.Choice   `json:"tool_choice"`
 	Parallel   *bool          `json:"parallel_tool_calls"`
 	Format     responseFormat `json:"response_format"`
 	thinking
@@ -38,14 +39,41 @@ type chatCompletion struct {
 
 	TemplateArgs json.RawMessage `json:"chat_template_kwargs"` // an extension of other servers: template variables
 
-	Functions    unsupported `json:"functions"`
-	FunctionCall unsupported `json:"function_call"`
-	Modalities   unsupported `json:"modalities"`
-	Audio        unsupported `json:"audio"`
-	WebSearch    unsupported `json:"web_search_options"`
-	Verbosity    unsupported `json:"verbosity"`
-	MinTokens    unsupported `json:"min_tokens"`
-	BeamSearch   unsupported `json:"use_beam_search"`
+	// The older form of tools.
+	Functions    chatFunctions `json:"functions"`
+	FunctionCall tools.Choice  `json:"function_call"`
+
+	Modalities unsupported `json:"modalities"`
+	Audio      unsupported `json:"audio"`
+	WebSearch  unsupported `json:"web_search_options"`
+	MinTokens  unsupported `json:"min_tokens"`
+	BeamSearch unsupported `json:"use_beam_search"`
+}
+
+// chatTools are tools in the form of chat completions, chatFunctions functions in the older form.
+type (
+	chatTools     tools.List
+	chatFunctions tools.List
+)
+
+// legacy reports whether the request has functions instead of tools.
+func (q *chatCompletion) legacy() bool { return len(q.Functions) > 0 && len(q.Tools) == 0 }
+
+// use returns the request's tools, how the response may call them, and those for the chat template.
+func (q *chatCompletion) use() (set *tools.Set, u server.ToolUse, shown []chat.Tool, err error) {
+	if set, err = tools.ReadFunctions(tools.List(q.Functions)); err == nil {
+		u, shown, err = set.Use(q.FunctionCall, new(bool))
+	}
+	if err != nil {
+		return nil, u, nil, err
+	}
+	if !q.legacy() {
+		if set, err = tools.ReadChat(tools.List(q.Tools)); err == nil {
+			u, shown, err = set.Use(q.ToolChoice, q.Parallel)
+		}
+	}
+	u.Schemas = q.SchemaOptions
+	return set, u, shown, err
 }
 
 // thinking has the fields by which clients of different servers say how much the model thinks.
@@ -81,19 +109,14 @@ type streamOptions struct {
 
 func (q *chatCompletion) check() error {
 	for _, err := range []error{
-		q.Functions.check("functions"), q.FunctionCall.check("function_call", `"auto"`),
 		q.Modalities.check("modalities", `["text"]`), q.Audio.check("audio"), q.WebSearch.check("web_search_options"),
-		q.Verbosity.check("verbosity", `"medium"`), q.MinTokens.check("min_tokens"),
-		q.BeamSearch.check("use_beam_search"),
+		q.MinTokens.check("min_tokens"), q.BeamSearch.check("use_beam_search"),
 	} {
 		if err != nil {
 			return err
 		}
 	}
-	switch {
-	case len(q.Messages) == 0:
-		return wire.BadParam("messages", "at least one message is required")
-	case q.TopLogProbs != 0 && !q.LogProbs:
+	if q.TopLogProbs != 0 && !q.LogProbs {
 		return wire.BadParam("top_logprobs", "requires logprobs")
 	}
 	return checkTop("top_logprobs", q.TopLogProbs)
@@ -112,27 +135,31 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := turns(q.Messages, m.Style, func(i int) string { return fmt.Sprintf("messages[%d]", i) })
+	messages, err := q.Messages.decode()
 	if err != nil {
 		return err
 	}
-	use, tools, err := q.ToolChoice.use(q.Tools, q.Parallel)
+	name := func(i int) string { return fmt.Sprintf("messages[%d]", i) }
+	c, err := turns(messages, m.Style, name, s.viewer(r.Context(), m))
 	if err != nil {
 		return err
 	}
-	use.Schemas = q.SchemaOptions
-	c.Tools, c.Continue = tools, q.continues()
+	set, use, shown, err := q.use()
+	if err != nil {
+		return err
+	}
+	c.Tools, c.Continue = shown, q.continues()
 	q.set(&c.Request)
 	if len(q.TemplateArgs) > 0 && string(q.TemplateArgs) != "null" {
 		if c.Extra, err = jinja.DecodeVars(q.TemplateArgs); err != nil {
 			return wire.BadParam("chat_template_kwargs", "%v", err)
 		}
 	}
-	most, name := q.MaxCompletion, "max_completion_tokens"
+	most, field := q.MaxCompletion, "max_completion_tokens"
 	if most == nil {
-		most, name = q.MaxTokens, "max_tokens"
+		most, field = q.MaxTokens, "max_tokens"
 	}
-	o, err := q.options(most, name)
+	o, err := q.options(most, field)
 	if err != nil {
 		return err
 	}
@@ -140,7 +167,11 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := s.chatJobs(r, m, c, n, use, q.Format.Format, o, params.LogProbOptions{LogProbs: q.LogProbs,
+	p, err := s.core.MakePrompt(r.Context(), m, m.Style, c)
+	if err != nil {
+		return err
+	}
+	jobs, err := s.chatJobs(m, p, n, use, q.Format.Format, o, params.LogProbOptions{LogProbs: q.LogProbs,
 		TopLogProbs: q.TopLogProbs})
 	if err != nil {
 		return err
@@ -148,7 +179,7 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	for i := range jobs {
 		jobs[i].Begun, jobs[i].Request.Queued = begun, events.Open
 	}
-	a := newChatWriter(events, m, n, q.LogProbs)
+	a := newChatWriter(events, m, n, &q, set)
 	all, err := s.core.RunAll(r.Context(), jobs, func(i int, p server.Piece) error {
 		if q.Stream {
 			return a.sendPiece(i, p)
@@ -167,13 +198,8 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // chatJobs returns jobs for n choices of a conversation.
-func (s *api) chatJobs(r *http.Request, m *server.Model, c prompt.Conversation, n int, use server.ToolUse,
-	f params.Format, o params.Options,
-	l params.LogProbOptions) ([]server.Job, error) {
-	prompt, err := s.core.MakePrompt(r.Context(), m, m.Style, c)
-	if err != nil {
-		return nil, err
-	}
+func (s *api) chatJobs(m *server.Model, prompt *prompt.Prompt, n int, use server.ToolUse, f params.Format,
+	o params.Options, l params.LogProbOptions) ([]server.Job, error) {
 	if err := checkLength(m, prompt); err != nil {
 		return nil, err
 	}

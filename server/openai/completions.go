@@ -288,7 +288,7 @@ func (a *textWriter) response(all []server.Outcome, usage usageJSON) textComplet
 	for i := range a.choices {
 		c := &a.choices[i]
 		out.Choices = append(out.Choices,
-			textChoiceJSON{Index: i, Text: c.text.String(), LogProbs: c.logs, Finish: finish(all[i])})
+			textChoiceJSON{Index: i, Text: c.text.String(), LogProbs: c.logs, Finish: finishReason(all[i])})
 	}
 	return out
 }
@@ -316,7 +316,7 @@ func (a *textWriter) send(choices []textChoiceJSON, usage *usageJSON) error {
 // end sends the last chunks of a stream.
 func (a *textWriter) end(all []server.Outcome, usage usageJSON, withUsage bool) error {
 	for i, o := range all {
-		if err := a.send([]textChoiceJSON{{Index: i, Finish: finish(o)}}, nil); err != nil {
+		if err := a.send([]textChoiceJSON{{Index: i, Finish: finishReason(o)}}, nil); err != nil {
 			return err
 		}
 	}

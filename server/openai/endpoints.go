@@ -21,6 +21,10 @@ func (s *api) endpoints() []server.Endpoint {
 					Output: server.CallingOutput},
 				{Body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x",` +
 					`"seed":1,"reasoning_effort":"low",` + sampleTools + `}`, Output: server.CallingOutput},
+				{Body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"functions":[{"name":"f"}]}`,
+					Output: server.CallingOutput},
+				{Body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"custom",` +
+					`"custom":{"name":"f"}}]}`, Output: server.CallingOutput},
 				{Body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"},` +
 					`"logprobs":true}`},
 			},
@@ -43,10 +47,37 @@ func (s *api) endpoints() []server.Endpoint {
 			Samples: []server.Sample{
 				{Body: `{"model":"talk","input":"Hi","stream":true,"include":["reasoning.encrypted_content",` +
 					`"message.output_text.logprobs"],"tools":[{"type":"function","name":"f"}]}`, Output: server.CallingOutput},
+				{Body: `{"model":"talk","input":"Hi","stream":true,"tools":[{"type":"custom","name":"f"}]}`,
+					Output: server.CallingOutput},
 				{Body: `{"model":"talk","input":[{"type":"message","role":"user","content":"Hi"}],"instructions":"s",` +
 					`"tools":[{"type":"function","name":"f"}],"max_output_tokens":9,"reasoning":{"effort":"low"}}`,
 					Output: server.CallingOutput},
 			},
+		},
+		{Method: "GET", Path: "/v1/responses/{id}", Handle: s.getResponse,
+			Operation: openapi.Operation{Summary: "Return a stored response", Response: reflect.TypeFor[responseJSON]()},
+			Samples:   sampleStored},
+		{Method: "DELETE", Path: "/v1/responses/{id}", Handle: s.deleteResponse,
+			Operation: openapi.Operation{Summary: "Delete a stored response", Response: reflect.TypeFor[deletedJSON]()},
+			Samples:   sampleStored},
+		{Method: "POST", Path: "/v1/responses/{id}/cancel", Handle: s.cancelResponse,
+			Operation: openapi.Operation{Summary: "Cancel a stored response that is in progress",
+				Response: reflect.TypeFor[responseJSON]()}},
+		{Method: "GET", Path: "/v1/responses/{id}/input_items", Handle: s.listItems,
+			Operation: openapi.Operation{Summary: "List the items that a stored response answers",
+				Query: "limit of items; also after (an id) and order (asc or desc)", Response: reflect.TypeFor[itemListJSON]()},
+			Samples: sampleStored},
+		{Method: "POST", Path: "/v1/responses/input_tokens", Handle: s.countInput,
+			Operation: openapi.Operation{Summary: "Count the tokens of a response's input",
+				Request: reflect.TypeFor[inputCountRequest](), Required: []string{"model", "input"},
+				Response: reflect.TypeFor[inputCountJSON]()},
+			Samples: []server.Sample{{Body: `{"model":"talk","input":"Hi","instructions":"s"}`}},
+		},
+		{Method: "POST", Path: "/v1/responses/compact", Handle: s.compact,
+			Operation: openapi.Operation{Summary: "Sum up a conversation so that it can go on with fewer tokens",
+				Request: reflect.TypeFor[compactRequest](), Required: []string{"model", "input"},
+				Response: reflect.TypeFor[compactJSON]()},
+			Samples: []server.Sample{{Body: `{"model":"talk","input":"Hi"}`}},
 		},
 		{Method: "POST", Path: "/v1/embeddings", Handle: s.openaiEmbed,
 			Operation: openapi.Operation{Summary: "Embed texts",
@@ -77,3 +108,6 @@ func (s *api) endpoints() []server.Endpoint {
 
 // sampleTools declares the tool that callingOutput calls.
 const sampleTools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
+
+// sampleStored is a request about a response that is stored.
+var sampleStored = []server.Sample{{Stores: `{"model":"talk","input":"Hi","store":true,"background":true}`}}

@@ -1,14 +1,15 @@
 package openai
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/openai/items"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -20,10 +21,15 @@ type outputItem struct {
 	Role      string        `json:"role,omitempty"`              // of a message
 	Summary   *[]outputPart `json:"summary,omitempty"`           // of reasoning; always empty: Content has the full text
 	Content   *[]outputPart `json:"content,omitempty"`           // of reasoning and messages
-	Encrypted string        `json:"encrypted_content,omitempty"` // of reasoning, if requested: its text, unencrypted
-	CallID    string        `json:"call_id,omitempty"`           // of a call
-	Name      string        `json:"name,omitempty"`
-	Arguments *string       `json:"arguments,omitempty"`
+	Encrypted string        `json:"encrypted_content,omitempty"` // of reasoning, if requested, and of a summary
+
+	// Of a call.
+	CallID    string          `json:"call_id,omitempty"`
+	Namespace string          `json:"namespace,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // text of a function's, object of a search
+	Input     *string         `json:"input,omitempty"`     // of a custom tool
+	Execution string          `json:"execution,omitempty"` // of a search for tools: client
 }
 
 // outputPart is a content part of an item.
@@ -48,6 +54,7 @@ type responseEvent struct {
 	Text         *string        `json:"text,omitempty"`
 	Name         string         `json:"name,omitempty"`
 	Arguments    *string        `json:"arguments,omitempty"`
+	Input        *string        `json:"input,omitempty"`
 	LogProbs     *[]chatLogProb `json:"logprobs,omitempty"`
 }
 
@@ -63,7 +70,7 @@ const (
 // each item in turn, the item and its part are added, the text comes in deltas, and then the complete text, part and
 // item.
 type responsesWriter struct {
-	m         *server.Model
+	exchange  *exchange
 	w         http.ResponseWriter
 	events    *wire.Stream // nil: not streamed
 	send      wire.Send    // of events; valid while no other event is sent, see during
@@ -92,8 +99,9 @@ func newResponsesWriter(w http.ResponseWriter, q *responseRequest, every time.Du
 }
 
 // start sets what the job of the response says. The first events are sent when the model has queued the request.
-func (a *responsesWriter) start(m *server.Model, r *runtime.Request) {
-	a.m, a.wantsLogs = m, r.LogProbs
+func (a *responsesWriter) start(e *exchange, r *runtime.Request) {
+	a.exchange, a.wantsLogs = e, r.LogProbs
+	a.response.Tools = append(a.response.Tools, e.tools.Listed()...)
 	a.response.Temperature, a.response.TopP = r.Sampling.Temperature, r.Sampling.TopP
 	if a.events != nil {
 		r.Queued = func() { _ = a.during(a.begin) } // fails only if the client has disconnected
@@ -174,7 +182,7 @@ func (a *responsesWriter) add(p server.Piece) error {
 		return err
 	}
 	if a.wantsLogs {
-		a.pending = append(a.pending, chatLogProbsOf(a.m, p.LogProbs)...)
+		a.pending = append(a.pending, chatLogProbsOf(a.exchange.model, p.LogProbs)...)
 	}
 	if p.Thinking != "" {
 		if err := a.addText(itemReasoning, p.Thinking); err != nil {
@@ -234,7 +242,7 @@ func (a *responsesWriter) part() outputPart {
 func (a *responsesWriter) beginItem(kind string) error {
 	a.open, a.logs = kind, nil
 	a.text.Reset()
-	item := outputItem{ID: server.NewID("msg_"), Type: kind, Status: "in_progress", Role: chat.Assistant,
+	item := outputItem{ID: server.NewID("msg_"), Type: kind, Status: statusInProgress, Role: chat.Assistant,
 		Content: &[]outputPart{}}
 	if kind == itemReasoning {
 		item.ID, item.Role, item.Summary = server.NewID("rs_"), "", &[]outputPart{}
@@ -263,39 +271,12 @@ func (a *responsesWriter) close() error {
 		return err
 	}
 	item := &a.response.Output[len(a.response.Output)-1]
-	item.Status, item.Content = "completed", &[]outputPart{part}
+	item.Status, item.Content = statusCompleted, &[]outputPart{part}
 	if a.encrypted && a.open == itemReasoning {
-		item.Encrypted = part.Text
+		item.Encrypted = items.Reasoning.Seal(part.Text)
 	}
 	a.open = ""
 	return a.sendItem(responseEvent{Type: "response.output_item.done", Item: item})
-}
-
-// call adds a complete tool call.
-func (a *responsesWriter) call(c parse.ToolCall) error {
-	if err := a.close(); err != nil {
-		return err
-	}
-	a.pending = nil
-	item := outputItem{ID: server.NewID("fc_"), Type: "function_call", Status: "in_progress", CallID: server.CallID(c),
-		Name:      c.Name,
-		Arguments: new("")}
-	a.response.Output = append(a.response.Output, item)
-	if err := a.sendItem(responseEvent{Type: "response.output_item.added", Item: &item}); err != nil {
-		return err
-	}
-	arguments := string(c.Arguments)
-	delta := responseEvent{Type: "response.function_call_arguments.delta", Delta: &arguments}
-	if err := a.sendItem(delta); err != nil {
-		return err
-	}
-	done := responseEvent{Type: "response.function_call_arguments.done", Name: c.Name, Arguments: &arguments}
-	if err := a.sendItem(done); err != nil {
-		return err
-	}
-	last := &a.response.Output[len(a.response.Output)-1]
-	last.Status, last.Arguments = "completed", &arguments
-	return a.sendItem(responseEvent{Type: "response.output_item.done", Item: last})
 }
 
 // end completes the response. No keep-alive follows.
@@ -305,26 +286,56 @@ func (a *responsesWriter) end(o server.Outcome) error {
 }
 
 func (a *responsesWriter) complete(o server.Outcome) error {
-	if err := a.close(); err != nil {
+	finish := a.close
+	if a.exchange.compacts {
+		finish = a.summary
+	}
+	if err := finish(); err != nil {
 		return err
 	}
 	r := &a.response
-	r.Status, r.CompletedAt = "completed", new(time.Now().Unix())
+	r.Status, r.CompletedAt = statusCompleted, new(time.Now().Unix())
 	if o.Done == runtime.DoneLength {
-		r.Status, r.CompletedAt, r.Incomplete = "incomplete", nil, &responseIncomplete{"max_output_tokens"}
+		r.Status, r.CompletedAt, r.Incomplete = statusIncomplete, nil, &responseIncomplete{"max_output_tokens"}
 	}
 	r.LeftOut = o.LeftOut
-	s := o.Stats
-	r.Usage = &responseUsage{s.PromptTokens, promptTokens{s.CachedTokens}, s.Tokens, reasoningTokens{o.Thought},
-		s.PromptTokens + s.Tokens}
-	if a.events == nil {
-		return wire.WriteJSON(a.w, r)
-	}
+	r.Usage = usageOfResponse(o)
 	return a.sendResponse("response." + r.Status)
 }
 
-// fail ends a stream with an error.
-func (a *responsesWriter) fail(t wire.Error) error {
+// cancel completes a response that was cancelled. No keep-alive follows.
+func (a *responsesWriter) cancel() error {
+	a.events.Stop()
+	return a.during(func() error {
+		if err := a.begin(); err != nil {
+			return err
+		}
+		a.abandon()
+		a.response.Status = statusCancelled
+		return a.sendResponse("response." + statusCancelled)
+	})
+}
+
+// status sets the status of a response that ends otherwise, without an event.
+func (a *responsesWriter) status(status string, e *responseError) {
+	_ = a.during(func() error { // nothing is sent
+		a.abandon()
+		a.response.Status, a.response.Error = status, e
+		return nil
+	})
+}
+
+// abandon ends the open item, if any, as it is.
+func (a *responsesWriter) abandon() {
+	if a.open != "" {
+		item := &a.response.Output[len(a.response.Output)-1]
+		item.Status, item.Content = statusIncomplete, &[]outputPart{a.part()}
+		a.open = ""
+	}
+}
+
+// errorOf returns an error as responses have it.
+func errorOf(t wire.Error) *responseError {
 	code := openAICode(t)
 	switch {
 	case code != "":
@@ -333,11 +344,16 @@ func (a *responsesWriter) fail(t wire.Error) error {
 	default:
 		code = "invalid_prompt"
 	}
+	return &responseError{code, t.Message}
+}
+
+// fail ends a stream with an error.
+func (a *responsesWriter) fail(t wire.Error) error {
 	return a.during(func() error {
 		if err := a.begin(); err != nil {
 			return err
 		}
-		a.response.Status, a.response.Error = "failed", &responseError{code, t.Message}
-		return a.sendResponse("response.failed")
+		a.response.Status, a.response.Error = statusFailed, errorOf(t)
+		return a.sendResponse("response." + statusFailed)
 	})
 }

@@ -46,8 +46,12 @@ func openAIError(t wire.Error) any {
 // openAICode returns the error code, which is set for errors that clients recognize by it.
 func openAICode(t wire.Error) string {
 	code := fault.CodeOf(t.Err)
-	if code == "" && t.Status == http.StatusUnauthorized {
+	switch {
+	case code != "":
+	case t.Status == http.StatusUnauthorized:
 		return "invalid_api_key"
+	case t.Status == http.StatusNotFound && t.Param == previousField:
+		return "previous_response_not_found"
 	}
 	return string(code)
 }

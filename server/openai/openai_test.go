@@ -36,7 +36,7 @@ func TestChatCompletions(t *testing.T) {
 	c := response.Choices[0]
 	if m := c.Message; m.Role != "assistant" || m.Content == nil || *m.Content != "It is so." || m.Reasoning != "hm" ||
 		m.ReasoningContent != "hm" || len(m.Calls) != 1 ||
-		m.Calls[0].Function != (chatFunctionJSON{"f", `{"x":1}`}) || m.Calls[0].Type != "function" ||
+		*m.Calls[0].Function != (chatFunctionJSON{"f", `{"x":1}`}) || m.Calls[0].Type != "function" ||
 		len(m.Calls[0].ID) != 9 || *c.Finish != "tool_calls" || c.LogProbs != nil {
 		t.Errorf("response: %s", text)
 	}
@@ -139,35 +139,38 @@ func TestChatMessages(t *testing.T) {
 			`"}}]}]}`
 	}
 	for body, want := range map[string][2]string{
-		image("http://localhost/a.png"):     {"messages[0].content[0].image_url", "does not fetch images"},
-		image("file:///etc/passwd"):         {"messages[0].content[0].image_url", "does not fetch images"},
-		image("data:image/png;base64,!"):    {"messages[0].content[0].image_url", "not valid base64"},
-		image("data:image/png;base64,AAAA"): {"", "vision"},
+		image("data:image/png;base64,AAAA"): {"messages[0].content[0].image_url", "cannot see pictures"},
 		`{"model":"talk","messages":[]}`:    {"messages", "at least one message"},
 		`{"model":"talk","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`: {
 			"messages[0].content[0]", "input_audio",
 		},
-		`{"model":"talk","messages":[{"role":"function","content":"x"}]}`: {"messages[0]", "role function"},
-		hi + `,"n":0}`:                                    {"n", "between 1 and 128"},
-		hi + `,"n":1000}`:                                 {"n", "between 1 and 128"},
-		hi + `,"max_tokens":0}`:                           {"max_tokens", "at least 1"},
-		hi + `,"temperature":-1}`:                         {"temperature", "negative"},
-		hi + `,"top_p":2}`:                                {"top_p", "between"},
-		hi + `,"top_logprobs":2}`:                         {"top_logprobs", "requires logprobs"},
-		hi + `,"logprobs":true,"top_logprobs":101}`:       {"top_logprobs", "between 0 and 100"},
-		hi + `,"functions":[{"name":"f"}]}`:               {"functions", "not supported"},
-		hi + `,"modalities":["text","audio"]}`:            {"modalities", "not supported"},
-		hi + `,"web_search_options":{"a":1}}`:             {"web_search_options", "not supported"},
-		hi + `,"verbosity":"low"}`:                        {"verbosity", "not supported"},
-		hi + `,"response_format":{"type":"xml"}}`:         {"response_format", "response_format"},
-		hi + `,"response_format":{"type":"json_schema"}}`: {"response_format", "needs a schema"},
-		hi + `,"tools":[{"type":"custom"}]}`:              {"tools[0]", "custom"},
-		hi + `,"tools":[{"type":"function"}]}`:            {"tools[0]", "function is missing"},
+		`{"model":"talk","messages":[{"role":"guest","content":"x"}]}`: {"messages[0]", "role guest"},
+		`{"model":"talk","messages":[null]}`:                           {"messages[0]", "null, want an object"},
+		`{"model":"talk","messages":[{"content":"x"}]}`:                {"messages[0].role", "missing"},
+		`{"model":"talk","messages":[{"role":"user","content":[1]}]}`:  {"messages[0].content[0]", "want an object"},
+		`{"model":"talk","messages":[{"role":"assistant","tool_calls":[{"function":1}]}]}`: {
+			"messages[0].tool_calls[0].function", "want an object",
+		},
+		hi + `,"n":0}`:                              {"n", "between 1 and 128"},
+		hi + `,"n":1000}`:                           {"n", "between 1 and 128"},
+		hi + `,"max_tokens":0}`:                     {"max_tokens", "at least 1"},
+		hi + `,"temperature":-1}`:                   {"temperature", "negative"},
+		hi + `,"top_p":2}`:                          {"top_p", "between"},
+		hi + `,"top_logprobs":2}`:                   {"top_logprobs", "requires logprobs"},
+		hi + `,"logprobs":true,"top_logprobs":101}`: {"top_logprobs", "between 0 and 100"},
+		hi + `,"functions":[{"name":""}]}`:          {"functions[0].name", "is missing"},
+		hi + `,"functions":[{"name":"f"}],"function_call":{"name":"g"}}`: {"function_call", `no tool is named \"g\"`},
+		hi + `,"modalities":["text","audio"]}`:                           {"modalities", "not supported"},
+		hi + `,"web_search_options":{"a":1}}`:                            {"web_search_options", "not supported"},
+		hi + `,"response_format":{"type":"xml"}}`:                        {"response_format", "response_format"},
+		hi + `,"response_format":{"type":"json_schema"}}`:                {"response_format", "needs a schema"},
+		hi + `,"tools":[{"type":"web_search"}]}`:                         {"tools[0]", "web_search"},
+		hi + `,"tools":[{"type":"function"}]}`:                           {"tools[0].name", "is missing"},
 		hi + `,"tools":[` + toolF + `],"tool_choice":{"type":"function","function":{"name":"h"}}}`: {
 			"tool_choice", `no tool is named \"h\"`,
 		},
 		hi + `,"tool_choice":"required"}`: {"tool_choice", "the request has no tools"},
-		hi + `,"tool_choice":"any"}`:      {"tool_choice", "tool_choice"},
+		hi + `,"tool_choice":"any"}`:      {"tool_choice", "auto, none, required"},
 		`{"model":"talk","messages":[{"role":"user","content":"` + strings.Repeat("word ", 600) + `"}]}`: {
 			"", "context length is 512",
 		},

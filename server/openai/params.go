@@ -35,19 +35,16 @@ type sampling struct {
 	CacheRetention string `json:"prompt_cache_retention"` // in_memory (the default) or 24h
 }
 
-// pinTTL returns how long the prefix cache keeps the prompt in preference to others.
-func (p sampling) pinTTL() (time.Duration, error) {
-	switch p.CacheRetention {
-	case "24h":
-		return 24 * time.Hour, nil
-	case "", "in_memory", "in-memory":
-	default:
-		return 0, wire.BadParam("prompt_cache_retention", "%q is not in_memory or 24h", wire.Clip(p.CacheRetention))
+// pinTTL returns how long the prefix cache keeps the prompt in preference to others. It is a hint: a retention that
+// this server does not know has no effect.
+func (p sampling) pinTTL() time.Duration {
+	switch {
+	case p.CacheRetention == "24h":
+		return 24 * time.Hour
+	case p.CacheKey == "":
+		return 0
 	}
-	if p.CacheKey == "" {
-		return 0, nil
-	}
-	return defaultPin, nil
+	return defaultPin
 }
 
 // defaultPin is how long a prompt with a key stays pinned after its last use.
@@ -60,10 +57,7 @@ func (p sampling) options(most *int, name string) (params.Options, error) {
 	if len(o.Stop) == 0 {
 		o.Stop = nil // the image's
 	}
-	var err error
-	if o.Pin, err = p.pinTTL(); err != nil {
-		return o, err
-	}
+	o.Pin = p.pinTTL()
 	switch {
 	case most != nil && *most == 0:
 		return o, wire.BadParam(name, "must be at least 1")

@@ -1,27 +1,24 @@
 package openai
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
-	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/openai/items"
+	"github.com/ingotml/ingot/server/openai/stored"
+	"github.com/ingotml/ingot/server/openai/tools"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
 )
 
-// responseRequest is the body of /v1/responses. Nothing is stored: each request has the whole conversation.
+// responseRequest is the body of /v1/responses.
 type responseRequest struct {
-	Model        string  `json:"model"`
-	Input        input   `json:"input"`
-	Instructions *string `json:"instructions"`
+	responseInput
 
-	Tools      responseTools   `json:"tools"`
-	ToolChoice toolChoice      `json:"tool_choice"`
+	ToolChoice tools.Choice    `json:"tool_choice"`
 	Parallel   *bool           `json:"parallel_tool_calls"`
 	Text       responseText    `json:"text"`
 	Reasoning  params.Thinking `json:"reasoning"`
@@ -31,19 +28,30 @@ type responseRequest struct {
 	Include     []string        `json:"include"`
 	Stream      bool            `json:"stream"`
 	Metadata    json.RawMessage `json:"metadata"`
+	Store       *bool           `json:"store"`
+	Background  bool            `json:"background"`
 	sampling
 	params.SchemaOptions
-
-	Previous     unsupported `json:"previous_response_id"`
-	Conversation unsupported `json:"conversation"`
-	Prompt       unsupported `json:"prompt"`
-	Background   unsupported `json:"background"`
-	Truncation   unsupported `json:"truncation"`
 }
 
+// responseInput is what the requests about a conversation have in common.
+type responseInput struct {
+	Model        string        `json:"model"`
+	Input        items.Input   `json:"input"`
+	Instructions *string       `json:"instructions"`
+	Tools        responseTools `json:"tools"`
+	Previous     string        `json:"previous_response_id"`
+	Truncation   string        `json:"truncation"` // auto or disabled
+
+	Conversation unsupported `json:"conversation"`
+	Prompt       unsupported `json:"prompt"`
+}
+
+// responseTools are tools in the form of the responses API.
+type responseTools tools.List
+
 type responseText struct {
-	Format    responseFormat `json:"format"`
-	Verbosity unsupported    `json:"verbosity"`
+	Format responseFormat `json:"format"`
 }
 
 // Values of include.
@@ -52,35 +60,29 @@ const (
 	includeReasoning = "reasoning.encrypted_content"
 )
 
-func (q *responseRequest) check() error {
-	for _, err := range []error{
-		q.Previous.check("previous_response_id"), q.Conversation.check("conversation"), q.Prompt.check("prompt"),
-		q.Background.check("background"), q.Truncation.check("truncation", `"disabled"`),
-		q.Text.Verbosity.check("text.verbosity", `"medium"`),
-	} {
-		if err != nil {
-			return err
-		}
+func (q *responseInput) check() error {
+	if err := q.Conversation.check("conversation"); err != nil {
+		return wire.BadParam("conversation",
+			"this server keeps no conversations: send the items, or store responses and send previous_response_id")
 	}
-	if len(q.Input.messages) == 0 {
-		return wire.BadParam("input", "missing or empty")
+	return q.Prompt.check("prompt")
+}
+
+func (q *responseRequest) check() error {
+	if err := q.responseInput.check(); err != nil {
+		return err
+	}
+	switch {
+	case q.Background && q.Stream:
+		return wire.BadParam("background", "a response in the background is not streamed: leave out stream, and get it later")
+	case q.Background && q.Store != nil && !*q.Store:
+		return wire.BadParam("background", "a response in the background is stored: leave out store")
 	}
 	return checkTop("top_logprobs", q.TopLogProbs)
 }
 
-// messages returns the instructions and the input, and a function that returns what errors call each message.
-func (q *responseRequest) messages() ([]chat.Message, func(i int) string) {
-	list, before := q.Input.messages, 0
-	if q.Instructions != nil && *q.Instructions != "" {
-		list, before = append([]chat.Message{{Role: "system", Content: *q.Instructions}}, list...), 1
-	}
-	return list, func(i int) string {
-		if i < before {
-			return "instructions"
-		}
-		return fmt.Sprintf("input[%d]", q.Input.items[i-before])
-	}
-}
+// stores reports whether the response is stored. By default it is not.
+func (q *responseRequest) stores() bool { return q.Background || q.Store != nil && *q.Store }
 
 // responses is POST /v1/responses.
 func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
@@ -91,121 +93,98 @@ func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 	}
 	a := newResponsesWriter(w, &q, s.core.Silence())
 	defer a.events.Stop()
-	m, err := s.core.Find(r.Context(), q.Model)
+	e, err := s.exchange(r.Context(), owner(r), &q.responseInput)
 	if err != nil {
 		return err
 	}
-	list, name := q.messages()
-	c, err := turns(list, m.Style, name)
+	run := &generation{api: s, writer: a}
+	if err := s.prepare(r.Context(), run, e, &q); err != nil {
+		return err
+	}
+	run.job.Begun = begun
+	a.start(e, &run.job.Request)
+	if run.summary != nil {
+		run.summary.begun, run.summary.queued = begun, run.job.Request.Queued
+	}
+	if !q.stores() {
+		return run.answer(r.Context())
+	}
+	run.response = &stored.Response{Owner: e.owner, ID: a.response.ID, Previous: q.Previous, Input: storedItems(e.own)}
+	if q.Background {
+		return s.inBackground(w, r, run)
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	if _, err := run.store(cancel); err != nil {
+		return err
+	}
+	return run.answer(ctx)
+}
+
+// prepare sets what generates the response of an exchange.
+func (s *api) prepare(ctx context.Context, run *generation, e *exchange, q *responseRequest) error {
+	o, err := q.options(q.MaxTokens, "max_output_tokens")
 	if err != nil {
 		return err
 	}
-	use, tools, err := q.ToolChoice.use(q.Tools.tools, q.Parallel)
+	if e.compacts {
+		run.summary, err = s.summarizer(e, q.Reasoning, o, time.Time{})
+		return err
+	}
+	c := e.conversation
+	c.Continue = true
+	q.Reasoning.Set(&c.Request)
+	use, shown, err := e.tools.Use(q.ToolChoice, q.Parallel)
 	if err != nil {
 		return err
 	}
 	use.Schemas = q.SchemaOptions
-	c.Tools, c.Continue = tools, true
-	q.Reasoning.Set(&c.Request)
-	o, err := q.options(q.MaxTokens, "max_output_tokens")
+	c.Tools = shown
+	p, err := s.prompt(ctx, e.model, c, q.Truncation == truncationAuto, q.MaxTokens)
 	if err != nil {
 		return err
 	}
 	logs := params.LogProbOptions{LogProbs: slices.Contains(q.Include, includeLogProbs) || q.TopLogProbs > 0,
 		TopLogProbs: q.TopLogProbs}
-	jobs, err := s.chatJobs(r, m, c, 1, use, q.Text.Format.Format, o, logs)
+	jobs, err := s.chatJobs(e.model, p, 1, use, q.Text.Format.Format, o, logs)
+	if err == nil {
+		run.job = jobs[0]
+	}
+	return err
+}
+
+// countInput is POST /v1/responses/input_tokens.
+func (s *api) countInput(w http.ResponseWriter, r *http.Request) error {
+	var q inputCountRequest
+	if err := read(r, &q); err != nil {
+		return err
+	}
+	e, err := s.exchange(r.Context(), owner(r), &q.responseInput)
 	if err != nil {
 		return err
 	}
-	jobs[0].Begun = begun
-	a.start(m, &jobs[0].Request)
-	done, err := s.core.Run(r.Context(), jobs[0], a.piece)
+	c := e.conversation
+	c.Continue = true
+	q.Reasoning.Set(&c.Request)
+	if _, c.Tools, err = e.tools.Use(q.ToolChoice, q.Parallel); err != nil {
+		return err
+	}
+	p, err := s.prompt(r.Context(), e.model, c, q.Truncation == truncationAuto, nil)
 	if err != nil {
 		return err
 	}
-	return a.end(done)
+	return wire.WriteJSON(w, inputCountJSON{"response.input_tokens", len(p.IDs)})
 }
 
-// responseJSON is the response of /v1/responses.
-type responseJSON struct {
-	ID           string              `json:"id"`
-	Object       string              `json:"object"`
-	CreatedAt    int64               `json:"created_at"`
-	CompletedAt  *int64              `json:"completed_at"`
-	Status       string              `json:"status"`
-	Error        *responseError      `json:"error"`
-	Incomplete   *responseIncomplete `json:"incomplete_details"`
-	Instructions *string             `json:"instructions"`
-	MaxTokens    *int                `json:"max_output_tokens"`
-	Model        string              `json:"model"`
-	Output       []outputItem        `json:"output"`
-	Parallel     bool                `json:"parallel_tool_calls"`
-	Previous     *string             `json:"previous_response_id"`
-	Reasoning    reasoningJSON       `json:"reasoning"`
-	Background   bool                `json:"background"`
-	Store        bool                `json:"store"`
-	ServiceTier  string              `json:"service_tier"`
-	Temperature  float64             `json:"temperature"`
-	TopP         float64             `json:"top_p"`
-	TopLogProbs  int                 `json:"top_logprobs"`
-	Text         textJSON            `json:"text"`
-	ToolChoice   json.RawMessage     `json:"tool_choice"`
-	Tools        json.RawMessage     `json:"tools"`
-	Truncation   string              `json:"truncation"`
-	Usage        *responseUsage      `json:"usage"`
-	Metadata     json.RawMessage     `json:"metadata"`
-	LeftOut      []string            `json:"left_out,omitempty"` // an extension: what best_effort did not enforce
+// inputCountRequest is the body of /v1/responses/input_tokens.
+type inputCountRequest struct {
+	responseInput
+	ToolChoice tools.Choice    `json:"tool_choice"`
+	Parallel   *bool           `json:"parallel_tool_calls"`
+	Reasoning  params.Thinking `json:"reasoning"`
 }
 
-type responseError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-type responseIncomplete struct {
-	Reason string `json:"reason"`
-}
-
-type reasoningJSON struct {
-	Effort  *string `json:"effort"`
-	Summary *string `json:"summary"`
-}
-
-type textJSON struct {
-	Format json.RawMessage `json:"format"`
-}
-
-type responseUsage struct {
-	Input    int             `json:"input_tokens"`
-	OfInput  promptTokens    `json:"input_tokens_details"`
-	Output   int             `json:"output_tokens"`
-	OfOutput reasoningTokens `json:"output_tokens_details"`
-	Total    int             `json:"total_tokens"`
-}
-
-type reasoningTokens struct {
-	Reasoning int `json:"reasoning_tokens"`
-}
-
-// newResponse returns a response without output, and without the defaults of the model.
-func newResponse(q *responseRequest) responseJSON {
-	or := func(text json.RawMessage, otherwise string) json.RawMessage {
-		if len(text) == 0 || string(text) == "null" {
-			return json.RawMessage(otherwise)
-		}
-		return text
-	}
-	out := responseJSON{
-		ID: server.NewID("resp_"), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: q.Model,
-		Output:       []outputItem{},
-		Instructions: q.Instructions, MaxTokens: q.MaxTokens, Parallel: q.Parallel == nil ||
-			*q.Parallel, ServiceTier: "default",
-		TopLogProbs: q.TopLogProbs, Truncation: "disabled",
-		Text: textJSON{or(q.Text.Format.text, `{"type":"text"}`)}, ToolChoice: or(q.ToolChoice.text, `"auto"`),
-		Tools: or(q.Tools.text, "[]"), Metadata: or(q.Metadata, "{}"),
-	}
-	if e := q.Reasoning; e.On != nil {
-		out.Reasoning.Effort = new(cmp.Or(e.Level, "none"))
-	}
-	return out
+type inputCountJSON struct {
+	Object string `json:"object"`
+	Tokens int    `json:"input_tokens"`
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/openai/items"
+	"github.com/ingotml/ingot/server/openai/tools"
 	"github.com/ingotml/ingot/server/servertest"
 )
 
@@ -24,7 +26,7 @@ func TestResponses(t *testing.T) {
 	response := servertest.Decode[responseJSON](t, text)
 	if status != 200 || response.Object != "response" || response.Status != "completed" ||
 		response.Model != "talk" ||
-		response.Store || response.Temperature != 0.5 ||
+		!response.Store || response.Temperature != 0.5 ||
 		*response.MaxTokens != 9 || string(response.Metadata) != `{"a":"b"}` || *response.Reasoning.Effort != "low" ||
 		*response.Instructions != "be brief" || response.CompletedAt == nil {
 		t.Fatalf("%d: %s", status, text)
@@ -33,10 +35,10 @@ func TestResponses(t *testing.T) {
 		t.Errorf("usage: %+v", u)
 	}
 	if o := response.Output; len(o) != 3 || o[0].Type != "reasoning" || (*o[0].Content)[0].Text != "hm" ||
-		o[0].Encrypted != "hm" ||
+		o[0].Encrypted != "ingot:reasoning:hm" ||
 		o[1].Type != "message" || o[1].Role != "assistant" || (*o[1].Content)[0].Text != "It is so." ||
 		o[1].Status != "completed" ||
-		o[2].Type != "function_call" || o[2].Name != "f" || *o[2].Arguments != `{"x":1}` || o[2].CallID == "" {
+		o[2].Type != "function_call" || o[2].Name != "f" || string(o[2].Arguments) != `"{\"x\":1}"` || o[2].CallID == "" {
 		t.Errorf("output: %s", text)
 	}
 	if got := f.Prompt(t); got != "system:be brief|user:Hi|T=f|think=True" {
@@ -98,31 +100,32 @@ func TestResponses(t *testing.T) {
 		t.Errorf("prompt %q", got)
 	}
 	for body, part := range map[string]string{
-		`"input":"x","previous_response_id":"resp_1"`:                                     `"param":"previous_response_id"`,
 		`"input":"x","conversation":"conv_1"`:                                             `"param":"conversation"`,
-		`"input":"x","background":true`:                                                   `"param":"background"`,
-		`"input":"x","truncation":"auto"`:                                                 `"param":"truncation"`,
-		`"input":"x","text":{"verbosity":"low"}`:                                          `"param":"text.verbosity"`,
+		`"input":"x","background":true,"stream":true`:                                     `"param":"background"`,
+		`"input":"x","background":true,"store":false`:                                     `"param":"background"`,
 		`"input":"x","max_output_tokens":0`:                                               `"param":"max_output_tokens"`,
 		`"input":"x","tools":[{"type":"web_search"}],"tool_choice":"required"`:            `"param":"tool_choice"`,
-		`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`: "must have the type function",
+		`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`: "does not run the tool web_search",
 		`"input":"x","tools":[null]`:                                                      "tool",
 		`"input":[]`:                                                                      `"param":"input"`,
 		`"tools":[]`:                                                                      `"param":"input"`,
 		`"input":{"a":1}`:                                                                 "a text or a list",
-		`"input":[{"type":"item_reference","id":"msg_1"}]`:                                "input[0]: items are not stored",
-		`"input":[{"type":"computer_call"}]`:                                              "computer_call",
-		`"input":[{"role":"user"}]`:                                                       "input[0]: content is missing",
-		`"input":[{"role":"user","content":[{"type":"input_file"}]}]`:                     `"param":"input[0].content[0]"`,
+		`"input":[{"type":"item_reference","id":"msg_1"}]`:                                `"param":"input[0].id"`,
+		`"input":[{"type":"none of the items"}]`:                                          "none of the items",
+		`"input":[{"role":"user"}]`:                                                       `"param":"input[0].content"`,
+		`"input":[{"role":"user","content":[{"type":"input_file"}]}]`:                     "content[0].file_data: is missing",
 		`"input":[{"role":"user","content":[` +
 			`{"type":"input_image","image_url":"https://a.example/b.png"}]}]`: `"param":"input[0].content[0].image_url"`,
 	} {
 		f.Has(t, "POST", "/v1/responses", `{"model":"talk",`+body+`}`, 400, `"type":"invalid_request_error"`, part)
 	}
 	f.Has(t, "POST", "/v1/responses",
-		`{"model":"talk","input":"x","tools":[{"type":"web_search"},`+flatF+`,{"type":"custom","name":"c"}]}`, 200,
-		`"tools":[`+flatF+`]`)
-	if got := f.Prompt(t); strings.Count(got, "T=") != 1 {
+		`{"model":"talk","input":"x","tools":[{"type":"web_search"},`+flatF+`,{"type":"custom","name":"c"}],`+
+			`"truncation":"auto","text":{"verbosity":"low"},"service_tier":"flex","user":"u","safety_identifier":"s",`+
+			`"prompt_cache_options":{"mode":"explicit"},"include":["file_search_call.results"],"max_tool_calls":3,`+
+			`"context_management":[{"type":"compaction"}],"stream_options":{"include_obfuscation":false}}`, 200,
+		`"tools":[`+flatF+`,{"type":"custom","name":"c"}]`)
+	if got := f.Prompt(t); strings.Count(got, "T=") != 2 {
 		t.Errorf("prompt %q", got)
 	}
 	f.Has(t, "POST", "/v1/responses",
@@ -131,22 +134,6 @@ func TestResponses(t *testing.T) {
 		`"format":{"type":"json_schema"`)
 	if got := f.Parrot.Last(t).Format; got != (runtime.Format{Kind: runtime.FormatSchema, Source: `{"type":"object"}`}) {
 		t.Errorf("format %+v", got)
-	}
-}
-
-func TestResponseItems(t *testing.T) {
-	in := servertest.Decode[input](t, `[
-		{"type":"reasoning","summary":[{"type":"summary_text","text":"a"}]},
-		{"type":"function_call","call_id":"1","name":"f","arguments":"{\"x\":1}"},
-		{"type":"function_call","call_id":"2","name":"g","arguments":""},
-		{"type":"function_call_output","call_id":"1","output":[{"type":"input_text","text":"r"}]},
-		{"type":"reasoning","content":[{"type":"reasoning_text","text":"b"}],"encrypted_content":"no"},
-		{"role":"assistant","content":"c"}]`)
-	m := in.messages
-	if len(m) != 3 || m[0].Reasoning != "a" || len(m[0].ToolCalls) != 2 || m[0].ToolCalls[1].Name != "g" ||
-		m[1].Role != "tool" || m[1].ToolCallID != "1" || m[1].Content != "r" ||
-		m[2].Reasoning != "b" || m[2].Content != "c" || !slices.Equal(in.items, []int{1, 3, 5}) {
-		t.Errorf("%+v, %v", m, in.items)
 	}
 }
 
@@ -165,6 +152,14 @@ func FuzzOpenAI(f *testing.F) {
 			`],"tool_choice":{"type":"function","name":"f"},"include":["a"],"text":{"format":{"type":"text"}}}`,
 		`{"input":[{"type":"reasoning","summary":[{"text":"a"}]},{"type":"function_call","call_id":"1","name":"f",` +
 			`"arguments":"{}"},{"type":"function_call_output","call_id":"1","output":"x"}]}`,
+		`{"input":[{"role":"user","content":[{"type":"input_file","file_data":"aGk="},{"type":"reasoning"}]},` +
+			`{"type":"x_call","call_id":"1"},{"type":"shell_call_output","output":[{"outcome":1}]},{"id":"a"},` +
+			`{"type":"tool_search_output","call_id":"2","tools":[{"tools":[1]},{"type":"custom","name":"c"}]}],` +
+			`"tools":[{"type":"namespace","name":"n","tools":[{"name":"f"}]},{"type":"custom","name":"n__f"}],` +
+			`"tool_choice":{"type":"namespace","name":"n"}}`,
+		`{"messages":[{"role":"Assistant","function_call":{"name":"f"},"refusal":"x"},{"role":"function","content":{}},` +
+			`{"role":"assistant","tool_calls":[{"custom":{"input":1}},null]}],"functions":[{"name":"f"}],` +
+			`"function_call":{"name":"f"}}`,
 		`{"tools":[null],"messages":[null],"input":[null],"prompt":[null],"tool_choice":null,"response_format":null}`,
 	} {
 		f.Add([]byte(s))
@@ -174,8 +169,10 @@ func FuzzOpenAI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var c chatCompletion
 		if json.Unmarshal(body, &c) == nil && c.check() == nil {
-			_, _ = turns(c.Messages, style, name)
-			_, _, _ = c.ToolChoice.use(c.Tools, c.Parallel)
+			if list, err := c.Messages.decode(); err == nil {
+				_, _ = turns(list, style, name, sighted)
+			}
+			_, _, _, _ = c.use()
 			_, _ = c.options(c.MaxTokens, "max_tokens")
 		}
 		var p textCompletion
@@ -188,9 +185,21 @@ func FuzzOpenAI(f *testing.F) {
 		}
 		var r responseRequest
 		if json.Unmarshal(body, &r) == nil && r.check() == nil {
-			list, name := r.messages()
-			_, _ = turns(list, style, name)
-			_, _, _ = r.ToolChoice.use(r.Tools.tools, r.Parallel)
+			list, err := r.Input.Decode(func(string) (json.RawMessage, bool) { return nil, false })
+			if err != nil {
+				return
+			}
+			set, err := tools.ReadResponses(tools.List(r.Tools), items.Added(list)...)
+			if err != nil {
+				return
+			}
+			if said, err := items.Read(list, set); err == nil {
+				_, _ = turns(said.Messages, style, name, sighted)
+			}
+			for _, it := range list {
+				_, _ = it.Stored()
+			}
+			_, _, _ = set.Use(r.ToolChoice, r.Parallel)
 		}
 	})
 }

@@ -56,6 +56,11 @@ func BadJSON(err error) error {
 	return &failure{http.StatusBadRequest, e.Error(), e.Path.String(), e}
 }
 
+// NotFound returns a client error about a parameter of the request that names something that does not exist.
+func NotFound(name, format string, args ...any) error {
+	return &failure{status: http.StatusNotFound, message: name + ": " + fmt.Sprintf(format, args...), param: name}
+}
+
 // Error is an error as reported to the client.
 type Error struct {
 	Status  int

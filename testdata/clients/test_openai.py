@@ -129,6 +129,24 @@ class Chat(Case):
         self.assertGreater(self.chat(tools=TOOLS).usage.prompt_tokens, without)
         self.assertEqual(self.chat(tools=TOOLS, tool_choice="none").usage.prompt_tokens, without)
 
+    def test_custom_tools(self):
+        custom = {"type": "custom", "custom": {"name": "note", "description": "Notes.", "format": {"type": "grammar", "grammar": {"syntax": "regex", "definition": "[a-c]{1,4}"}}}}
+        more = {"tools": [*TOOLS, custom], "tool_choice": {"type": "custom", "custom": {"name": "note"}}, "max_tokens": 200}
+        message = self.chat(**more).choices[0].message
+        call = message.tool_calls[0]
+        self.assertEqual((len(message.tool_calls), call.type, call.custom.name), (1, "custom", "note"))
+        self.assertRegex(call.custom.input, r"\A[a-c]{1,4}\Z")
+        turns = [*user(STORY), message.model_dump(exclude_none=True), {"role": "tool", "tool_call_id": call.id, "content": [{"type": "text", "text": "noted"}]}]
+        self.assertTrue(self.chat(messages=turns, tools=[custom]).choices[0].message.content)
+
+    def test_functions(self):
+        function = TOOLS[0]["function"]
+        choice = self.chat(functions=[function], function_call={"name": "add"}, max_tokens=200).choices[0]
+        self.assertEqual((choice.finish_reason, choice.message.function_call.name, choice.message.tool_calls), ("function_call", "add", None))
+        Add.model_validate_json(choice.message.function_call.arguments)
+        turns = [*user(STORY), choice.message.model_dump(exclude_none=True), {"role": "function", "name": "add", "content": "5"}]
+        self.assertTrue(self.chat(messages=turns, functions=[function], function_call="none").choices[0].message.content)
+
     def test_thinking(self):
         message = self.chat(reasoning_effort="high").choices[0].message
         self.assertTrue(message.reasoning_content)
@@ -149,8 +167,9 @@ class Chat(Case):
         self.refused(openai.NotFoundError, "ingot pull", self.chat, model="nothing", stream=True)
         error = self.refused(openai.BadRequestError, "context", self.chat, messages=user("word " * 600))
         self.assertEqual(error.code, "context_length_exceeded")
-        error = self.refused(openai.BadRequestError, "not supported", self.chat, functions=[{"name": "f"}])
-        self.assertEqual(error.param, "functions")
+        error = self.refused(openai.BadRequestError, "not supported", self.chat, modalities=["text", "audio"])
+        self.assertEqual(error.param, "modalities")
+        self.assertTrue(self.chat(verbosity="low", service_tier="flex", store=True, metadata={"a": "b"}, safety_identifier="s").choices)
         error = self.refused(openai.BadRequestError, "tool_choice", self.chat, tool_choice="required")
         self.refused(openai.BadRequestError, "format", self.chat, response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "nothing"}}})
         self.refused(openai.NotFoundError, "not found", self.client.post, path="/nothing", cast_to=object)
@@ -247,14 +266,68 @@ class Responses(Case):
         turns = [*user(STORY), *[o.model_dump(exclude_none=True) for o in answer.output], {"type": "function_call_output", "call_id": call.call_id, "output": "5"}]
         self.assertTrue(self.respond(input=turns, tools=[tool]).output_text)
 
+    def test_namespaces(self):
+        inner = {"type": "function", "name": "add", "description": "Adds.", "parameters": Add.model_json_schema()}
+        custom = {"type": "custom", "name": "note", "format": {"type": "grammar", "syntax": "regex", "definition": "[a-c]{1,4}"}}
+        space = {"type": "namespace", "name": "mcp__sums", "description": "Sums.", "tools": [inner, custom]}
+        more = {"tools": [space], "max_output_tokens": 200}
+        answer = self.respond(tool_choice={"type": "function", "name": "add"}, **more)
+        call = answer.output[-1]
+        self.assertEqual((call.type, call.namespace, call.name, answer.tools[0].name), ("function_call", "mcp__sums", "add", "mcp__sums"))
+        events = list(self.respond(tool_choice={"type": "custom", "name": "note"}, stream=True, **more))
+        note = events[-1].response.output[-1]
+        self.assertEqual((note.type, note.namespace, note.name), ("custom_tool_call", "mcp__sums", "note"))
+        self.assertRegex(note.input, r"\A[a-c]{1,4}\Z")
+        self.assertEqual([e.delta for e in events if e.type == "response.custom_tool_call_input.delta"], [note.input])
+        self.assertEqual([e.input for e in events if e.type == "response.custom_tool_call_input.done"], [note.input])
+        results = [{"type": "function_call_output", "call_id": call.call_id, "output": "5"}, {"type": "custom_tool_call_output", "call_id": note.call_id, "output": "noted"}]
+        items = [i.model_dump(exclude_none=True) for i in (call, note)]
+        self.assertTrue(self.respond(input=[*user(STORY), *items, *results], tools=[space]).output_text)
+
+    def test_stored(self):
+        first = self.respond(store=True)
+        again = self.client.responses.retrieve(first.id)
+        self.assertEqual((again.output_text, again.status, again.store), (first.output_text, first.status, True))
+        second = self.respond(input="And then?", previous_response_id=first.id, store=True)
+        self.assertEqual(second.previous_response_id, first.id)
+        whole = self.respond(input=[*user(STORY), *[o.model_dump(exclude_none=True) for o in first.output], *user("And then?")])
+        self.assertEqual((second.output_text, second.usage.input_tokens), (whole.output_text, whole.usage.input_tokens))
+        items = list(self.client.responses.input_items.list(second.id, order="asc", limit=1))
+        self.assertEqual([i.role for i in items if i.type == "message"], ["user", "assistant", "user"])
+        count = self.client.responses.input_tokens.count(model=CHAT_MODEL, input="And then?", previous_response_id=first.id)
+        self.assertEqual(count.input_tokens, second.usage.input_tokens)
+        self.client.responses.delete(first.id)
+        self.refused(openai.NotFoundError, "is stored", self.client.responses.retrieve, response_id=first.id)
+        error = self.refused(openai.NotFoundError, "whole conversation", self.respond, previous_response_id=second.id)
+        self.assertEqual((error.param, error.code), ("previous_response_id", "previous_response_not_found"))
+
+    def test_background(self):
+        answer = self.respond(background=True)
+        self.assertTrue(wait(lambda: self.client.responses.retrieve(answer.id).status == "incomplete"))
+        self.assertEqual(self.client.responses.retrieve(answer.id).output_text, self.respond().output_text)
+        long = self.respond(model=MODEL, background=True, max_output_tokens=400, extra_body={"ignore_eos": True})
+        self.assertEqual(self.client.responses.cancel(long.id).status, "cancelled")
+        self.assertTrue(wait(idle), get("/api/ps"))
+
+    def test_compact(self):
+        compacted = self.client.responses.compact(model=CHAT_MODEL, input=[*user(STORY), {"role": "assistant", "content": "There was."}], instructions="Be kind.")
+        self.assertEqual(([o.type for o in compacted.output], compacted.object), (["message", "compaction"], "response.compaction"))
+        items = [o.model_dump(exclude_none=True) for o in compacted.output]
+        answer = self.respond(input=[*items, *user("And then?")])
+        self.assertGreater(answer.usage.input_tokens, self.respond(input=[items[0], *user("And then?")]).usage.input_tokens)
+        events = list(self.respond(input=[*user(STORY), {"type": "compaction_trigger"}], stream=True))
+        self.assertEqual([o.type for o in events[-1].response.output], ["compaction"])
+
     def test_images(self):
         parts = [{"type": "input_text", "text": "What?"}, {"type": "input_image", "detail": "auto", "image_url": picture("shapes.png")}]
         seen = self.respond(model=VISION_MODEL, input=[{"role": "user", "content": parts}], max_output_tokens=4)
         self.assertGreater(seen.usage.input_tokens, self.respond(model=VISION_MODEL, input="What?", max_output_tokens=4).usage.input_tokens)
 
     def test_errors(self):
-        error = self.refused(openai.BadRequestError, "not supported", self.respond, previous_response_id="resp_1")
-        self.assertEqual(error.param, "previous_response_id")
+        error = self.refused(openai.BadRequestError, "no conversations", self.respond, conversation="conv_1")
+        self.assertEqual(error.param, "conversation")
+        error = self.refused(openai.BadRequestError, "pictures", self.respond, input=[{"role": "user", "content": [{"type": "input_image", "detail": "auto", "image_url": picture("shapes.png")}]}])
+        self.assertEqual(error.param, "input[0].content[0].image_url")
         self.refused(openai.NotFoundError, "ingot pull", self.respond, model="nothing", stream=True)
         self.refused(openai.BadRequestError, "tool_choice", self.respond, tools=[{"type": "web_search"}], tool_choice={"type": "web_search"})
         self.assertEqual(self.respond(tools=[{"type": "web_search"}]).tools, [])
