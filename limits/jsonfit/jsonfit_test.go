@@ -202,7 +202,7 @@ func TestErrors(t *testing.T) {
 }
 
 // failing is a type whose method fails with an error of another package.
-type failing struct{ err error }
+type failing struct{}
 
 func (f *failing) UnmarshalJSON(b []byte) error {
 	var n struct {

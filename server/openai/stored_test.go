@@ -241,7 +241,7 @@ func TestStoredByKey(t *testing.T) {
 	}
 	f.Wait <- struct{}{}
 	for status := 0; status != 200; { // until the work has ended
-		status, text = ask("mine-mine-mine", "POST", "/input_tokens", `{"model":"talk","input":"x"}`)
+		status, _ = ask("mine-mine-mine", "POST", "/input_tokens", `{"model":"talk","input":"x"}`)
 	}
 	status, text := ask("mine-mine-mine", "GET", "/"+id, "")
 	if status != 200 || !strings.Contains(text, `"status":"completed"`) {
