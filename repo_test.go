@@ -145,6 +145,7 @@ var inside = map[string][]string{
 		"tokenizer/normalize", "tokenizer/pretokenize", "tokenizer/sentencepiece",
 	},
 	"tokenizer/compiled": {"tokenizer", "usercache", "atomicfile"},
+	"tokenizer/infill":   {"tokenizer"},
 	"tokenizer/chars":    {},
 	"tokenizer/decode": {
 		"tokenizer/chars", "tokenizer/jsonfile", "tokenizer/normalize", "tokenizer/pattern", "tokenizer/pretokenize",

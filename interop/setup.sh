@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what `make test-interop` and bench/transfer need: Debian's docker-registry, skopeo, chromium and strace, and
 # crane and a small oras-go program (into .bin). With --full, it also installs cosign (into the user's cache: its build
-# takes minutes), the Python environments of testdata/gen and bench, the latter with mlx-lm, and the clients of
-# structured output and Ollama's JavaScript package (Node 20 or later has to be there).
+# takes minutes), the Python environments of testdata/gen and bench, the latter with mlx-lm, the clients of structured
+# output, Ollama's JavaScript package (Node 20 or later has to be there), and lm-evaluation-harness.
 # Usage: interop/setup.sh [--full]
 set -eu
 
@@ -56,3 +56,9 @@ for client in instructor outlines pydantic-ai langchain; do
 	[ -x "$clients/$client/bin/python" ] || python3 -m venv "$clients/$client"
 	"$clients/$client/bin/pip" install -q --disable-pip-version-check -r "structured/$client.txt"
 done
+
+# lm-evaluation-harness, with the torch and transformers of testdata/gen.
+[ -x "$bin/evaluation/bin/python" ] || python3 -m venv "$bin/evaluation"
+packages=$("$bin/evaluation/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+../.cache/gen-venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' > "$packages/gen.pth"
+"$bin/evaluation/bin/pip" install -q --disable-pip-version-check -r evaluation/requirements.txt

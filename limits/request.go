@@ -6,6 +6,8 @@ const (
 	RequestHeader = 64 << 10
 	// Connections bounds the open connections of a server; more wait in the system's queue.
 	Connections = 4096
+	// PromptLogProbs bounds the log-probabilities of prompts in a response, with those of the most likely tokens.
+	PromptLogProbs = 1 << 20
 	// RequestNesting bounds the values in values of a request's JSON.
 	RequestNesting = 10000
 	// BodyCodings bounds the content codings of a request's body, such as gzip.
@@ -22,6 +24,8 @@ func init() {
 	register(
 		Limit{"RequestHeader", "header of a request", RequestHeader, Bytes, "server.TestBadHeads"},
 		Limit{"Connections", "open connections of a server", Connections, Count, "server.TestManyConnections"},
+		Limit{"PromptLogProbs", "logprobs of the prompts of a request", PromptLogProbs, Count,
+			"server/openai.TestEchoLogProbs"},
 		Limit{"BodyCodings", "content codings of a request's body", BodyCodings, Count, "server.TestCompressedBodies"},
 		Limit{"BodyWindow", "window of a body compressed with zstd", BodyWindow, Bytes, "server.TestCompressedBodies"},
 		Limit{"CertificateFile", "file with a TLS certificate or its key", CertificateFile, Bytes,

@@ -73,7 +73,11 @@ type Request struct {
 	Sampling  Sampling
 	Stop      []string // generation ends before the first of these texts
 	IgnoreEOS bool     // continue after an end-of-sequence token
-	Special   bool     // include special tokens in the text, for callers that parse it
+	EndTokens []int32  // tokens that end the text like an end-of-sequence token, in addition to the model's
+	// Continues says that the text continues the prompt's, so that white space at its start is kept, which the decoders of
+	// some tokenizers remove from the start of a text.
+	Continues bool
+	Special   bool // include special tokens in the text, for callers that parse it
 	Draft     Draft
 
 	Format Format // constrains the generated text
@@ -88,6 +92,11 @@ type Request struct {
 
 	LogProbs    bool // report the log-probability of each generated token
 	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs
+
+	// PromptLogProbs reports the log-probability of each prompt token but the first, with TopLogProbs tokens at each
+	// position. The whole prompt is evaluated: none of it is restored from the prefix cache.
+	PromptLogProbs bool
+	PromptOnly     bool // evaluate the prompt and generate nothing: the finish reason is DoneLength
 
 	// Queued, if set, is called when the model has checked the request and put it into its queue: before the first event,
 	// by the goroutine that reads the events. It is not called for a request with pictures, which are checked later.
@@ -117,6 +126,12 @@ type Event struct {
 	Text string
 
 	LogProbs []LogProb // one for each of IDs, if the request wants them
+	// PromptLogProbs are those of the next prompt tokens, in order from the second token on. They come before the first
+	// generated token.
+	PromptLogProbs []LogProb
+	// EndLogProb is that of the token that ended the text, which is not among IDs, in the last event; nil: none did, or it
+	// is not wanted.
+	EndLogProb *LogProb
 
 	Done DoneReason // set in the last event
 	Stop string     // in the last event: the stop text that ended the generation

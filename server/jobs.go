@@ -39,7 +39,8 @@ func (s *Server) NewJob(m *Model, p *prompt.Prompt, o params.Options, f params.F
 	}
 	j.Request = runtime.Request{Prompt: p.IDs, Priority: priority,
 		Pictures: p.Pictures, Special: p.Special, Format: f.ForPrompt(p),
-		Draft:    s.opts.Draft,
+		Draft:     s.opts.Draft,
+		Continues: p.Continues, EndTokens: p.EndTokens,
 		LogProbs: l.LogProbs, TopLogProbs: l.TopLogProbs}
 	if o.Pin > 0 {
 		j.Request.Pins = []runtime.Pin{{Tokens: len(p.IDs), TTL: o.Pin}}
@@ -54,7 +55,9 @@ type Piece struct {
 	Text, Thinking string
 	Calls          []parse.ToolCall
 	LogProbs       []runtime.LogProb
-	Stats          runtime.Stats // totals so far
+	PromptLogProbs []runtime.LogProb
+	EndLogProb     *runtime.LogProb // of the token that ended the text
+	Stats          runtime.Stats    // totals so far
 }
 
 // Outcome describes a finished response.
@@ -144,7 +147,8 @@ func (o *Outcome) count(p Piece, most int) (full bool) {
 // pieces divides an event by what the parser found in its text, in that order. There is at least one piece. A malformed
 // call is text.
 func pieces(e runtime.Event, found []parse.Event) []Piece {
-	list := []Piece{{Ids: e.IDs, LogProbs: e.LogProbs, Stats: e.Stats}}
+	list := []Piece{{Ids: e.IDs, LogProbs: e.LogProbs, PromptLogProbs: e.PromptLogProbs, EndLogProb: e.EndLogProb,
+		Stats: e.Stats}}
 	for _, x := range found {
 		p := Piece{Text: x.Text, Stats: e.Stats}
 		switch x.Kind {
@@ -178,7 +182,7 @@ func (p Piece) kind() string {
 
 // Empty reports whether a piece has nothing for the client except possibly token ids.
 func (p Piece) Empty() bool {
-	return p.kind() == "" && len(p.LogProbs) == 0
+	return p.kind() == "" && len(p.LogProbs)+len(p.PromptLogProbs) == 0
 }
 
 // atOnce is how many choices of a request run concurrently, so that one request does not fill the model's queue.

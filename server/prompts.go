@@ -66,6 +66,20 @@ func (s *Server) Encode(ctx context.Context, m *Model, text string) ([]int32, er
 	return s.EncodeWith(ctx, text, m.Encode)
 }
 
+// EncodeInfill returns the prompt for the gap between two texts, of which the first one may be token ids. The model's
+// vocabulary has tokens for it. A prompt of more than most tokens gets less of both texts.
+func (s *Server) EncodeInfill(ctx context.Context, m *Model, prefix string, ids []int32, suffix string,
+	most int) (*prompt.Prompt, error) {
+	f := m.Infill()
+	all, err := s.EncodeWith(ctx, prefix+suffix, func(string) ([]int32, error) {
+		if ids != nil {
+			return f.EncodeAfter(ids, suffix, most)
+		}
+		return f.Encode(prefix, suffix, most)
+	})
+	return &prompt.Prompt{IDs: all, Continues: true, EndTokens: f.Ends()}, err
+}
+
 // EncodeWith calls encode within the memory for prompts.
 func (s *Server) EncodeWith(ctx context.Context, text string, encode func(string) ([]int32, error)) ([]int32, error) {
 	return prompt.Encode(ctx, s.prompts, text, encode)

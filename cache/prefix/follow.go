@@ -10,7 +10,7 @@ import (
 // Log is called by a tree for each change, before it is made. A tree with the same kinds of layers that makes the same
 // changes, and follows in what it evicts, has the same nodes.
 type Log interface {
-	Began(s *Session, seq *cache.Sequence, keys []Key) // Tree.Begin
+	Began(s *Session, seq *cache.Sequence, keys []Key, most int) // Tree.BeginWithin
 	Continued(s *Session, keys []Key)
 	Snapshotted(s *Session, user bool)
 	Stored(s *Session, keys []Key) // keys up to the sequence's offset

@@ -20,14 +20,20 @@ type Session struct {
 // Begin restores an empty sequence to the longest prefix of keys that its layers support, but leaves at least one key
 // to evaluate. End the session with Close or Leave.
 func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
+	return t.BeginWithin(seq, keys, len(keys))
+}
+
+// BeginWithin is Begin for a prompt of which at most some keys may be restored.
+func (t *Tree) BeginWithin(seq *cache.Sequence, keys []Key, most int) *Session {
 	s := &Session{t: t, seq: seq, keys: slices.Clone(keys)}
 	if t.log != nil {
-		t.log.Began(s, seq, keys)
+		t.log.Began(s, seq, keys, most)
 	}
-	t.fetch(keys[:max(0, len(keys)-1)])
+	most = min(most, max(len(keys)-1, 0))
+	t.fetch(keys[:most])
 	last, matched := t.root.match(keys)
-	if matched == len(keys) && matched > 0 {
-		last, matched = t.root.match(keys[:matched-1])
+	if matched > most {
+		last, matched = t.root.match(keys[:most])
 	}
 	path := last.path()
 	s.cached = t.restore(seq, path, matched)

@@ -181,7 +181,7 @@ func Texts(t testing.TB, root string) map[string]string {
 			}
 		}
 	}
-	if len(texts) < 35 {
+	if len(texts) < 30 {
 		t.Fatalf("only %d templates in %s", len(texts), root)
 	}
 	return texts

@@ -45,6 +45,8 @@ type Prompt struct {
 	// AnswerTag begins the answer in a response that has more than one message, and AnswerRules are the EBNF rules of what
 	// comes before; "": all of the response is the answer. See [parse.AnswerRules].
 	AnswerTag, AnswerRules string
+	Continues              bool    // the response continues the prompt's text, as of a message that the model continues
+	EndTokens              []int32 // end the response in addition to the model's
 
 	newParser func() (parse.Parser, error) // for a reader; nil: no parser
 }
@@ -92,7 +94,8 @@ func (s chosen) begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	if err != nil {
 		return nil, err
 	}
-	p := &Prompt{IDs: ids, Pictures: c.Pictures, Dialogue: true}
+	p := &Prompt{IDs: ids, Pictures: c.Pictures, Dialogue: true,
+		Continues: s.Template == nil || c.answer+c.thought != ""}
 	if s.Template == nil || !parse.Known(s.Texts.Parser) {
 		return p, nil
 	}

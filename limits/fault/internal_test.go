@@ -16,7 +16,7 @@ var internal = []struct{ reason, names string }{
 		registry.ErrNotSigned registry/signed.ErrOtherReference registry/signed.ErrNoReference
 		registry/remote.ErrPrivateRegistry
 		registry/sigstore.ErrPurpose
-		pdf.ErrNoPDF pdf.ErrPassword pdf.ErrNoText pdf.ErrUnmapped
+		pdf.ErrNoPDF pdf.ErrPassword pdf.ErrNoText pdf.ErrUnmapped server/batches.ErrOther
 		safetensors.ErrNoWeights
 		server/identity.ErrNonce server/openai/stored.ErrUnknown
 		tokenizer/encode.ErrCompiled`},

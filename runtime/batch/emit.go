@@ -61,9 +61,9 @@ func (g *generation) emit(token int32, log *runtime.LogProb) (ended bool) {
 		}
 		return false
 	}
-	if !g.request.IgnoreEOS && slices.Contains(g.EOS, token) {
+	if g.ends(token) {
 		g.append(token)
-		return g.done(runtime.Event{Text: g.text.flush()}, runtime.DoneStop)
+		return g.done(runtime.Event{Text: g.text.flush(), EndLogProb: log}, runtime.DoneStop)
 	}
 	g.append(token)
 	g.sampler.Add(token)
@@ -81,6 +81,11 @@ func (g *generation) emit(token int32, log *runtime.LogProb) (ended bool) {
 	}
 	g.out.End(err) // unreachable: masks allow only tokens that the constraint accepts
 	return true
+}
+
+// ends reports whether a token ends the text.
+func (g *generation) ends(token int32) bool {
+	return !g.request.IgnoreEOS && (slices.Contains(g.EOS, token) || slices.Contains(g.request.EndTokens, token))
 }
 
 // append adds a token to the sequence that the model evaluates.
@@ -114,6 +119,12 @@ func (g *generation) emitToken(token int32, log *runtime.LogProb) (ended bool) {
 	e.Stats = g.timed()
 	g.out.Put(e)
 	return false
+}
+
+// endPrompt ends a request that generates nothing, after its prompt was evaluated.
+func (g *generation) endPrompt() (ended bool) {
+	g.stats.PromptTime = time.Since(g.started)
+	return g.done(runtime.Event{}, runtime.DoneLength)
 }
 
 func (g *generation) done(e runtime.Event, reason runtime.DoneReason) bool {

@@ -116,6 +116,19 @@ func TestGenerateEndsAtEOS(t *testing.T) {
 	if err != nil || last.Done != runtime.DoneStop || !slices.Equal(ids, want) {
 		t.Errorf("ids %v, %s, %v; want %v", ids, last.Done, err, want)
 	}
+	l.model.Processor.EOS = nil
+	r := runtime.Request{Prompt: ref.Tokens, MaxTokens: 16, EndTokens: []int32{3, ref.Greedy[5]}, LogProbs: true}
+	ids, _, last, err = runtimetest.Collect(t.Context(), l, r)
+	if err != nil || last.Done != runtime.DoneStop || !slices.Equal(ids, want) {
+		t.Errorf("with tokens of its own: ids %v, %s, %v; want %v", ids, last.Done, err, want)
+	}
+	if end := last.EndLogProb; end == nil || end.ID != ref.Greedy[5] || end.LogProb >= 0 {
+		t.Errorf("the log-probability of the end is %+v", end)
+	}
+	r.IgnoreEOS = true
+	if ids, _, last, _ = runtimetest.Collect(t.Context(), l, r); len(ids) != 16 || last.EndLogProb != nil {
+		t.Errorf("ids %v, %+v", ids, last)
+	}
 }
 
 // The demo model generates text. A stop text that spans tokens ends it, and no part of the stop text is emitted.

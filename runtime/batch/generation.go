@@ -39,6 +39,7 @@ type generation struct {
 	text         *textStream
 	EOS          []int32
 	budget       int // tokens that may still be generated
+	scored       int // positions whose row has given the log-probability of the next prompt token
 
 	overlaps []overlap   // what its prompt shares with requests that ran when it was admitted
 	leader   *generation // the request whose prefill it waits for, see followLeaders; nil: none
@@ -64,8 +65,11 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 		return nil, err
 	}
 	facts := e.model.Processor.Config.Facts()
-	limit := int(facts.Context)
-	if len(r.Prompt) >= limit {
+	limit, next := int(facts.Context), 1 // the next token needs a position too
+	if r.PromptOnly {
+		next = 0
+	}
+	if len(r.Prompt)+next > limit {
 		return nil, fmt.Errorf("the prompt has %d tokens, the model's context %d: %w", len(r.Prompt), limit,
 			runtime.ErrPrompt)
 	}
@@ -97,7 +101,7 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 		r.Prompt = placed.Tokens
 	}
 	maxTokens := e.batcher.memory.tokens(limit)
-	if maxTokens <= len(r.Prompt) {
+	if maxTokens < len(r.Prompt)+next {
 		return nil, e.batcher.memory.promptError(len(r.Prompt))
 	}
 	g := newGeneration(ctx, r)
@@ -105,6 +109,9 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 	g.ranks, g.prefixes, g.EOS = e.ranks, e.prefixes, e.model.Processor.EOS
 	g.sampler = sample.New(r.Sampling, slices.Clone(r.Prompt))
 	g.text = newTextStream(e.model.Processor.Tokenizer(), r.Stop, r.Special)
+	if r.Continues {
+		g.text.follow(r.Prompt)
+	}
 	g.pictures.prompt = placed
 	g.cached.keys = placed.Keys(r.Prompt)
 	for _, p := range r.Pins { // pictures have grown since; most come before the end of a pin
@@ -115,6 +122,10 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 	g.started, g.stats.PromptTokens = started, len(r.Prompt)
 	if r.MaxTokens > 0 {
 		g.budget = min(g.budget, r.MaxTokens)
+	}
+	if r.PromptOnly {
+		g.budget = 0
+		return g, nil
 	}
 	if g.constraint, err = e.formats.Constrain(ctx, r, g.budget); err != nil {
 		return nil, err

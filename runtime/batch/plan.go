@@ -17,6 +17,8 @@ type batchItem struct {
 	drafts         []int32      // drafted tokens, evaluated after rows and verified by the model
 	Q              []*mlx.Array // distributions of the drafts, see sample.Request; may be longer than drafts
 	firstSampleRow int          // row of forward's hidden states from which the first token is sampled
+
+	scoreFrom, scoreTo int // rows, relative to the first one, that predict prompt tokens whose log-probability is wanted
 }
 
 // planStep decides which rows each request evaluates in the next step: one token of each decoding request, and a share
@@ -75,5 +77,5 @@ func (g *generation) usableRows() int {
 }
 
 func (g *generation) batchItem(rows int) batchItem {
-	return batchItem{g: g, rows: rows, wantsToken: rows == g.pending() && g.pooling == nil}
+	return batchItem{g: g, rows: rows, wantsToken: rows == g.pending() && g.pooling == nil && !g.request.PromptOnly}
 }

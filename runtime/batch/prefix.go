@@ -168,8 +168,13 @@ func (g *generation) startSession() {
 	if g.prefixes == nil || g.prefixes.tree == nil {
 		return
 	}
-	if !g.prefixes.takeOver(g) {
-		g.cached.session = g.prefixes.tree.Begin(g.seq, g.cached.keys[:len(g.tokens)])
+	keys := g.cached.keys[:len(g.tokens)]
+	switch usable, scores := g.unscored(); {
+	case scores:
+		g.prefixes.unpark()
+		g.cached.session = g.prefixes.tree.BeginWithin(g.seq, keys, usable)
+	case !g.prefixes.takeOver(g):
+		g.cached.session = g.prefixes.tree.Begin(g.seq, keys)
 	}
 	if g.stats.Tokens == 0 {
 		g.stats.CachedTokens = min(g.cached.session.Cached(), g.stats.PromptTokens)

@@ -19,7 +19,7 @@ type overlap struct {
 // findOverlaps records the running requests with which g shares more of its prompt than its session restored.
 func (b *batcher) findOverlaps(g *generation) {
 	g.overlaps = nil
-	if g.cached.session == nil {
+	if _, scores := g.unscored(); scores || g.cached.session == nil {
 		return
 	}
 	usable := g.cached.keys[:len(g.tokens)-1] // at least one position is left to evaluate

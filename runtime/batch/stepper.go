@@ -20,12 +20,14 @@ type stepper struct {
 	ranks      *ranks.Leader
 	sendsAhead bool // enqueue the next step before the tokens of the last one are read
 	unread     bool // nobody read the output of the last step
+	scoreRows  int  // rows of a prompt that are scored at a time
 }
 
 func newStepper(m *load.Model, d *drafting, l *ranks.Leader) stepper {
 	return stepper{
 		model: m, forwards: models.NewRepeater(m.Thread, m.Target), drafting: d, ranks: l,
 		sendsAhead: m.Thread.Info().GPU && l == nil, // the other ranks need the tokens
+		scoreRows:  sample.ScoreRows(int(m.Processor.Config.Facts().Vocab)),
 	}
 }
 
@@ -40,6 +42,7 @@ func (e *stepper) forget() {
 func (e *stepper) run(plan []batchItem, complete bool) {
 	hidden := e.forward(plan)
 	pool(plan, hidden)
+	endPrompts(plan)
 	samples := takeSamples(plan)
 	defer func() { // samples that were not read, after an error
 		for _, a := range samples {
@@ -69,7 +72,9 @@ func (e *stepper) forward(plan []batchItem) (hidden *mlx.Array) {
 			continue
 		}
 		p := s.g.part(s.rows, s.drafts)
-		p.All = len(s.drafts) > 0 || e.drafting.neededHiddenStates(s.g) == draft.AllHiddenStates || s.g.pooling.NeedsAllRows()
+		s.scoreFrom, s.scoreTo = s.scoredRows(s.g.seq.Offset())
+		p.All = len(s.drafts) > 0 || e.drafting.neededHiddenStates(s.g) == draft.AllHiddenStates ||
+			s.g.pooling.NeedsAllRows() || s.scores()
 		wanted := 1
 		if p.All {
 			wanted = len(p.Tokens)
@@ -92,13 +97,14 @@ func (e *stepper) forward(plan []batchItem) (hidden *mlx.Array) {
 			hidden = e.forwards.Forward(parts...)
 		}
 		e.sample(evaluated, hidden)
+		e.score(evaluated, hidden)
 	}
 	return hidden
 }
 
 // readsHidden reports whether the hidden states of an item's rows are kept.
 func (e *stepper) readsHidden(s *batchItem) bool {
-	return s.g.pooling != nil || e.drafting.neededHiddenStates(s.g) != draft.NoHiddenStates
+	return s.scores() || s.g.pooling != nil || e.drafting.neededHiddenStates(s.g) != draft.NoHiddenStates
 }
 
 // passes returns how many times as long as this rank's part a step takes until its last rank has computed it, at most:

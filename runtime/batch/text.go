@@ -28,6 +28,20 @@ func newTextStream(tok *tokenizer.Tokenizer, stops []string, special bool) *text
 	return s
 }
 
+// followed is how many tokens before a text its decoder sees: enough for one that is not special, and for the rest of a
+// character.
+const followed = 16
+
+// follow makes the text the continuation of a prompt's.
+func (s *textStream) follow(prompt []int32) {
+	if s.tokens == nil {
+		return
+	}
+	for _, id := range prompt[max(0, len(prompt)-followed):] {
+		s.tokens.Next(id)
+	}
+}
+
 // next adds a token. If stopped is true, a stop text was found, and text is the last text before it.
 func (s *textStream) next(id int32) (text string, stopped bool) {
 	if s.tokens == nil {

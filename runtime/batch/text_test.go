@@ -1,8 +1,52 @@
 package batch
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/ingotml/ingot/tokenizer"
 )
+
+// A text that follows a prompt keeps the space of its first word, which SentencePiece's decoder removes from the start
+// of a text, and completes the prompt's last character.
+func TestFollow(t *testing.T) {
+	dir := filepath.Join("..", "..", "testdata", "tokenizers", "llama2")
+	model, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Load(model, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := tok.Encode("the cat é", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := 1; cut < len(ids); cut++ {
+		prompt := newTextStream(tok, nil, false)
+		whole := ""
+		for _, id := range ids[:cut] {
+			text, _ := prompt.next(id)
+			whole += text
+		}
+		rest := newTextStream(tok, nil, false)
+		rest.follow(ids[:cut])
+		for _, id := range ids[cut:] {
+			text, _ := rest.next(id)
+			whole += text
+		}
+		if whole += rest.flush(); whole != "the cat é" {
+			t.Errorf("cut after %d tokens: %q", cut, whole)
+		}
+	}
+	alone := newTextStream(tok, nil, false)
+	alone.follow([]int32{1})
+	if text, _ := alone.next(ids[0]); text == "" || text[0] == ' ' {
+		t.Errorf("after a special token: %q", text)
+	}
+}
 
 // The stream records which stop text it found: the earliest in the text.
 func TestFirstStop(t *testing.T) {

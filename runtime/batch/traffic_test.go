@@ -213,6 +213,7 @@ func (f *traffic) run(requests int) {
 		q := f.request()
 		expect := f.want.want(q.Prompt, q.MaxTokens, q.Pictures...)
 		f.vary(&q)
+		scores := f.want.scores(q)
 		stop := f.ending(q.MaxTokens)
 		f.slots <- struct{}{}
 		f.mu.Lock()
@@ -220,7 +221,7 @@ func (f *traffic) run(requests int) {
 		f.mu.Unlock()
 		f.running.Go(func() {
 			defer func() { <-f.slots }()
-			f.send(q, expect, stop)
+			f.send(q, expect, scores, stop)
 		})
 	}
 }
@@ -234,7 +235,7 @@ func (f *traffic) again() {
 	}
 	expect := f.want.want(prompt, 4)
 	for range 2 {
-		f.send(runtime.Request{Prompt: prompt, MaxTokens: len(expect), IgnoreEOS: true}, expect, interruption{})
+		f.send(runtime.Request{Prompt: prompt, MaxTokens: len(expect), IgnoreEOS: true}, expect, nil, interruption{})
 	}
 }
 
@@ -247,6 +248,7 @@ func (f *traffic) vary(q *runtime.Request) {
 		q.Draft = fixed(1 + f.IntN(6))
 	}
 	q.Priority = f.IntN(3)
+	q.PromptLogProbs = f.IntN(4) == 0
 }
 
 // guess drafts the known continuation, sometimes with a wrong token.
@@ -338,11 +340,12 @@ func (f *traffic) ending(n int) (e interruption) {
 	return e
 }
 
-// send runs a request and compares its tokens.
-func (f *traffic) send(q runtime.Request, expect []int32, e interruption) {
+// send runs a request and compares its tokens and the log-probabilities of its prompt.
+func (f *traffic) send(q runtime.Request, expect []int32, scores []runtime.LogProb, e interruption) {
 	ctx, cancel := context.WithTimeout(f.t.Context(), cmp.Or(e.deadline, time.Hour))
 	defer cancel()
 	var ids []int32
+	var scored []runtime.LogProb
 	var last runtime.Event
 	for ev, err := range f.l.Generate(ctx, q) {
 		if err != nil {
@@ -351,7 +354,7 @@ func (f *traffic) send(q runtime.Request, expect []int32, e interruption) {
 			}
 			break
 		}
-		ids, last = append(ids, ev.IDs...), ev
+		ids, last, scored = append(ids, ev.IDs...), ev, append(scored, ev.PromptLogProbs...)
 		if e.cancelAfter > 0 && len(ids) >= e.cancelAfter {
 			cancel()
 		}
@@ -363,6 +366,10 @@ func (f *traffic) send(q runtime.Request, expect []int32, e interruption) {
 		(len(ids) != len(expect) || last.Done != runtime.DoneLength) {
 		f.t.Errorf("a prompt of %d with %d pictures: %v, want %v", len(q.Prompt), len(q.Pictures), ids, expect)
 	}
+	if last.Done == "" { // some may have come before the end
+		scores = scores[:min(len(scored), len(scores))]
+	}
+	sameScores(f.t, scored, scores, 1e-3)
 	f.cached.Add(int64(last.Stats.CachedTokens))
 	f.drafted.Add(int64(last.Stats.Drafted))
 	f.accepted.Add(int64(last.Stats.Accepted))

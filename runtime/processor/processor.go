@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/fit"
 	"github.com/ingotml/ingot/tokenizer"
+	"github.com/ingotml/ingot/tokenizer/infill"
 )
 
 // Processor holds the parts of a model that do not need the engine: how texts and pictures become a request, and the
@@ -67,6 +68,9 @@ func (p *Processor) Context() int { return int(p.Config.Facts().Context) }
 // Encode returns the token ids of a text, including the special tokens that the tokenizer's configuration adds, such as
 // BOS.
 func (p *Processor) Encode(text string) ([]int32, error) { return p.encode(text, true) }
+
+// Infill returns how the vocabulary marks the parts of a text with a gap, or nil if it has no tokens for that.
+func (p *Processor) Infill() *infill.Format { return infill.Of(p.tok) }
 
 // EncodeRendered returns the token ids of a rendered template. With bos, it adds the special tokens of the tokenizer's
 // configuration, unless the text already begins with the BOS token.

@@ -40,8 +40,9 @@ type part struct {
 type vectors struct{ Row, Rows, Width, Type int }
 
 type (
-	begin  struct{ Seq id } // cache.Sequence.Begin
-	commit struct {         // cache.Sequence.Commit
+	head   struct{ Rows []int } // logits of more rows of the last forward pass, which are read at once
+	begin  struct{ Seq id }     // cache.Sequence.Begin
+	commit struct {             // cache.Sequence.Commit
 		Seq  id
 		Rows int
 	}
@@ -53,6 +54,7 @@ type (
 	sessionBegin struct {
 		Session, Seq id
 		Keys         []prefix.Key
+		Most         int // keys that may be restored
 	}
 	sessionContinue struct {
 		Session id
@@ -116,6 +118,7 @@ const (
 	opFinishRound
 	opFreeText
 	opCheck
+	opHead
 )
 
 // newCommand returns an empty command, or nil.
@@ -157,6 +160,8 @@ func newCommand(op byte) command {
 		return &freeText{}
 	case opCheck:
 		return &check{}
+	case opHead:
+		return &head{}
 	}
 	return nil
 }
@@ -179,6 +184,7 @@ func (*catchUp) op() byte         { return opCatchUp }
 func (*finishRound) op() byte     { return opFinishRound }
 func (*freeText) op() byte        { return opFreeText }
 func (*check) op() byte           { return opCheck }
+func (*head) op() byte            { return opHead }
 
 func (f *forward) code(c *coder) {
 	list(c, &f.Parts, func(p *part) {
@@ -197,12 +203,18 @@ func (f *forward) code(c *coder) {
 	c.bool(&f.Unread)
 }
 
-func (x *begin) code(c *coder)           { c.uint(&x.Seq) }
-func (x *commit) code(c *coder)          { c.uint(&x.Seq); c.int(&x.Rows) }
-func (x *freeSequence) code(c *coder)    { c.uint(&x.Seq) }
-func (*forget) code(*coder)              {}
-func (*clear_) code(*coder)              {}
-func (x *sessionBegin) code(c *coder)    { c.uint(&x.Session); c.uint(&x.Seq); c.keys(&x.Keys) }
+func (x *begin) code(c *coder)        { c.uint(&x.Seq) }
+func (x *commit) code(c *coder)       { c.uint(&x.Seq); c.int(&x.Rows) }
+func (x *freeSequence) code(c *coder) { c.uint(&x.Seq) }
+func (*forget) code(*coder)           {}
+func (*clear_) code(*coder)           {}
+func (x *sessionBegin) code(c *coder) {
+	c.uint(&x.Session)
+	c.uint(&x.Seq)
+	c.keys(&x.Keys)
+	c.int(&x.Most)
+}
+func (x *head) code(c *coder)            { list(c, &x.Rows, c.int) }
 func (x *sessionContinue) code(c *coder) { c.uint(&x.Session); c.keys(&x.Keys) }
 func (x *sessionSnapshot) code(c *coder) { c.uint(&x.Session); c.bool(&x.User) }
 func (x *sessionStore) code(c *coder)    { c.uint(&x.Session); c.keys(&x.Keys) }

@@ -123,6 +123,14 @@ func (l *Leader) Forward(parts []nn.Part, head []int, unread bool) []nn.Part {
 	return parts
 }
 
+// Head announces the logits of rows of the last forward pass, beside those that Forward announced.
+func (l *Leader) Head(rows []int) {
+	if l != nil && l.log.model.Stages == nil { // in a pipeline, only rank 0 has the output head
+		l.add(&head{rows})
+		l.must()
+	}
+}
+
 // Stepped ends a step with its hidden states and logits, which may be nil. Now and then the ranks compare their states.
 func (l *Leader) Stepped(hidden, logits *mlx.Array) {
 	if l == nil {
@@ -193,11 +201,11 @@ func (l *Leader) ClearCache() {
 // prefixLog logs what happens to the prefix cache.
 type prefixLog struct{ *Leader }
 
-func (l prefixLog) Began(s *prefix.Session, seq *cache.Sequence, keys []prefix.Key) {
+func (l prefixLog) Began(s *prefix.Session, seq *cache.Sequence, keys []prefix.Key, most int) {
 	l.log.last++
 	own := l.log.last
 	l.log.sessions[s] = own
-	l.add(&sessionBegin{own, l.sequence(seq), keys})
+	l.add(&sessionBegin{own, l.sequence(seq), keys, most})
 }
 
 func (l prefixLog) Continued(s *prefix.Session, keys []prefix.Key) {

@@ -127,6 +127,21 @@ func (f *forward) apply(r *replica) error {
 	return nil
 }
 
+// apply frees the logits at once: the leader reads them in blocks, because those of all rows could take too much
+// memory.
+func (h *head) apply(r *replica) error {
+	if r.hidden == nil || r.model.Stages != nil || len(h.Rows) == 0 {
+		return fmt.Errorf("logits of %d rows without a forward pass that has them", len(h.Rows))
+	}
+	for _, row := range h.Rows {
+		if row >= r.hidden.Dim(0) {
+			return fmt.Errorf("logits of row %d of %d", row, r.hidden.Dim(0))
+		}
+	}
+	r.model.Thread.Scope(func() { mlx.Eval(Head(r.model.Target, r.hidden, h.Rows)) })
+	return nil
+}
+
 // inVocabulary reports whether all tokens are in the vocabulary. Others would read beyond the embedding.
 func (r *replica) inVocabulary(tokens []int32) bool {
 	vocab := r.model.Processor.Config.Facts().Vocab
@@ -198,7 +213,7 @@ func (x *sessionBegin) apply(r *replica) error {
 	if r.sessions[x.Session] != nil || r.sequence(x.Seq).Offset() != 0 {
 		return fmt.Errorf("session %d has begun already", x.Session)
 	}
-	r.sessions[x.Session] = r.tree.Begin(r.sequence(x.Seq), x.Keys)
+	r.sessions[x.Session] = r.tree.BeginWithin(r.sequence(x.Seq), x.Keys, x.Most)
 	return nil
 }
 

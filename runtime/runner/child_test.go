@@ -151,6 +151,9 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 				e.LogProbs = []runtime.LogProb{{ID: e.IDs[0], LogProb: -0.5,
 					Top: []runtime.TokenProb{{ID: 7, LogProb: float32(r.Sampling.LogitBias[7])}}}}
 			}
+			if r.PromptLogProbs && r.PromptOnly && r.Continues {
+				e.PromptLogProbs, e.EndLogProb = e.LogProbs, &runtime.LogProb{ID: r.EndTokens[0], LogProb: -1.5}
+			}
 			if i+1 == int32(r.MaxTokens) {
 				e.Done, e.Stop = runtime.DoneLength, strings.Join(r.Stop, "")
 			}

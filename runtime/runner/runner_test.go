@@ -120,12 +120,16 @@ func TestGroupEnds(t *testing.T) {
 func TestLogProbs(t *testing.T) {
 	want := []runtime.LogProb{{ID: 5, LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: -2.5}}}}
 	r := runtime.Request{Prompt: []int32{5}, MaxTokens: 1, LogProbs: true, TopLogProbs: 1,
-		Sampling: runtime.Sampling{LogitBias: map[int32]float64{7: -2.5}}}
+		Sampling:       runtime.Sampling{LogitBias: map[int32]float64{7: -2.5}},
+		PromptLogProbs: true, PromptOnly: true, Continues: true, EndTokens: []int32{9}}
 	r.Format, r.Stop = runtime.Format{Kind: runtime.FormatRegex, Source: "a\n|b", After: "</think>",
 		StrictSchema: true, BestEffort: true}, []string{"end"}
 	_, last, err := collect(t.Context(), start(t), r)
-	if err != nil || !reflect.DeepEqual(last.LogProbs, want) {
-		t.Errorf("%+v, %v; want %+v", last.LogProbs, err, want)
+	if err != nil || !reflect.DeepEqual(last.LogProbs, want) || !reflect.DeepEqual(last.PromptLogProbs, want) {
+		t.Errorf("%+v, %+v, %v; want %+v", last.LogProbs, last.PromptLogProbs, err, want)
+	}
+	if end := last.EndLogProb; end == nil || end.ID != 9 || end.LogProb != -1.5 {
+		t.Errorf("the end is %+v", end)
 	}
 	if want := `</think>"regex:a\n|b"`; last.Text != want || last.Stop != "end" {
 		t.Errorf("the format came as %q, want %q; the stop text is %q", last.Text, want, last.Stop)

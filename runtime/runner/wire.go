@@ -56,6 +56,8 @@ type event struct {
 	TargetSteps int `json:"s,omitempty"`
 
 	LogProbs []runtime.LogProb `json:"l,omitempty"`
+	Scored   []runtime.LogProb `json:"pl,omitempty"` // PromptLogProbs
+	End      *runtime.LogProb  `json:"el,omitempty"` // EndLogProb
 	LeftOut  []string          `json:"lo,omitempty"`
 }
 
@@ -82,14 +84,15 @@ func wireEvent(e runtime.Event) *event {
 	s := e.Stats
 	return &event{
 		e.IDs, e.Text, string(e.Done), e.Stop, s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime,
-		s.Drafted, s.Accepted, s.TargetSteps, e.LogProbs, e.LeftOut,
+		s.Drafted, s.Accepted, s.TargetSteps, e.LogProbs, e.PromptLogProbs,
+		e.EndLogProb, e.LeftOut,
 	}
 }
 
 func (e *event) event() runtime.Event {
 	return runtime.Event{
-		IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, Done: runtime.DoneReason(e.Done), Stop: e.Stop,
-		LeftOut: e.LeftOut,
+		IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, PromptLogProbs: e.Scored, EndLogProb: e.End,
+		Done: runtime.DoneReason(e.Done), Stop: e.Stop, LeftOut: e.LeftOut,
 		Stats: runtime.Stats{
 			PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime,
 			Drafted: e.Drafted, Accepted: e.Accepted, TargetSteps: e.TargetSteps,

@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"slices"
+
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 )
@@ -38,18 +40,42 @@ func newLogProbs(logits *mlx.Array, rows []row, tokens *mlx.Array) *logProbs {
 	if len(l.rows) == 0 {
 		return nil
 	}
-	x := mlx.AsType(selectRows(logits, l.rows), mlx.Float32)
+	x := selectRows(logits, l.rows)
 	if len(l.rows) < len(rows) {
 		tokens = mlx.Take(tokens, column(x.Thread(), l.rows, func(r row) int32 { return int32(r.index) }, len(l.rows)), 0)
 	}
+	l.of(x, tokens, most)
+	return l
+}
+
+// of computes the log-probabilities of tokens, int32 [rows], and of the most likely ones, from logits [rows, vocab].
+func (l *logProbs) of(logits, tokens *mlx.Array, most int) {
+	x := mlx.AsType(logits, mlx.Float32)
 	norm := mlx.LogSumExp(x, true, -1)
-	l.chosen = mlx.Subtract(mlx.TakeAlongAxis(x, mlx.Reshape(tokens, len(l.rows), 1), -1), norm)
+	l.chosen = mlx.Subtract(mlx.TakeAlongAxis(x, mlx.Reshape(tokens, x.Dim(0), 1), -1), norm)
 	if most > 0 {
 		best := mlx.Largest(x, min(most, x.Dim(-1)))
 		l.top, l.ids = mlx.Subtract(best[0], norm), best[1]
 	}
-	return l
 }
+
+// Score returns the log-probability of the token that follows each row of logits, [len(next), vocab], with the given
+// number of most likely tokens. It runs on the engine's thread and waits for the logits.
+func Score(logits *mlx.Array, next []int32, top int) []runtime.LogProb {
+	l := &logProbs{all: len(next)}
+	l.of(logits, mlx.FromSlice(logits.Thread(), next), top)
+	mlx.Eval(slices.DeleteFunc(l.arrays(), func(a *mlx.Array) bool { return a == nil })...)
+	for i := range next {
+		l.rows = append(l.rows, row{Request: &Request{TopLogProbs: top}, index: i})
+	}
+	return l.read(next)
+}
+
+// ScoreRows returns how many rows of logits are scored at a time: those of a whole chunk of a prompt could take more
+// memory than the model's step.
+func ScoreRows(vocab int) int { return max(1, mostScored/vocab) }
+
+const mostScored = 1 << 24 // elements
 
 // arrays returns the arrays to evaluate.
 func (l *logProbs) arrays() []*mlx.Array {

@@ -101,7 +101,9 @@ func TestCapabilitiesInDescriptions(t *testing.T) {
 		Value: "{{ if .Suffix }}<pre>{{ .Prompt }}<suf>{{ .Suffix }}{{ else }}{{ .Prompt }}{{ end }}"})
 	servertest.Create(t, f.Options().Store, "thinker", modelfile.Command{Name: modelfile.Template,
 		Value: "{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking %}<think>{% endif %}"})
+	servertest.CreateInfill(t, f.Options().Store, "coder")
 	want := map[string][]string{
+		"coder:latest": {"completion", "insert"},
 		"plain:latest": {"completion"}, "talk:latest": {"completion", "tools", "thinking"},
 		"filler:latest":  {"completion", "insert"},
 		"thinker:latest": {"completion", "thinking"},

@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/convert/provenance"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -45,7 +46,7 @@ func (k *factsCache) get(ctx context.Context, st *store.Store, e *store.Entry, i
 		if err != nil {
 			return facts{}, err
 		}
-		f = &facts{capabilities: capabilities(e.Image.Config, style), parent: parent(ctx, st, e.Digest)}
+		f = &facts{capabilities: capabilities(st, e, style), parent: parent(ctx, st, e.Digest)}
 		if len(k.of) >= maxFacts {
 			k.of = nil
 		}
@@ -72,15 +73,21 @@ func (k *factsCache) verboseInfo(ctx context.Context, st *store.Store, e *store.
 }
 
 // capabilities returns a model's capabilities under Ollama's names.
-func capabilities(c manifest.Config, style *prompt.Style) []string {
-	out := slices.Clone(c.Capabilities)
+func capabilities(st *store.Store, e *store.Entry, style *prompt.Style) []string {
+	out := slices.Clone(e.Image.Config.Capabilities)
 	if len(out) == 0 { // another tool's image, which does not list them
 		out = []string{manifest.CapCompletion}
 	}
-	if style.Fills() {
+	if style.Fills() || infills(st, e) {
 		out = append(out, capInsert)
 	}
 	return out
+}
+
+// infills reports whether a model generates text and its vocabulary has tokens for a gap.
+func infills(st *store.Store, e *store.Entry) bool {
+	p, err := processor.Open(st, e)
+	return err == nil && p.CheckHead() == nil && p.Infill() != nil
 }
 
 // parent returns the digest of the image that an image was made from. An image without a readable record has none.

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -101,6 +102,7 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.Keep, j.Begun, j.Request.Queued = q.KeepAlive.Duration, begun, lines.Open
+	in.shifts = in.shifts && len(prompt.EndTokens) == 0 // a prompt with a gap would lose its parts
 	in.prepare(&j)
 	var stream func(part) error
 	if lines != nil {
@@ -141,7 +143,7 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 			return nil, err
 		}
 		ids, err := s.core.Encode(r.Context(), m, text)
-		return &prompt.Prompt{IDs: ids, Pictures: shown}, err
+		return &prompt.Prompt{IDs: ids, Pictures: shown, Continues: true}, err
 	}
 	style := m.Style
 	if q.Template != "" {
@@ -151,7 +153,7 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 		}
 	}
 	if q.Suffix != "" && !style.Fills() {
-		return nil, wire.BadRequest("%s does not support insert: its template does not use a suffix", m.Name())
+		return s.infillPrompt(r, m, q, in)
 	}
 	c := prompt.Conversation{Pictures: pictures}
 	c.Suffix = q.Suffix
@@ -168,6 +170,25 @@ func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest
 	p, err := s.prompt(r.Context(), style, c, in)
 	if err == nil && len(q.Context) > 0 {
 		p.IDs = slices.Concat(q.Context, withoutBOS(m, p.IDs))
+	}
+	return p, err
+}
+
+// infillPrompt returns the prompt for the gap before a suffix, by the vocabulary's tokens for that. It has no template
+// and thus no system message.
+func (s *api) infillPrompt(r *http.Request, m *server.Model, q generateRequest, in window) (*prompt.Prompt, error) {
+	switch {
+	case m.Infill() == nil:
+		return nil, wire.BadRequest("suffix: %s does not support insert: its template does not use a suffix, and its "+
+			"vocabulary has no tokens for one; use a code model", m.Name())
+	case len(q.Images) > 0:
+		return nil, wire.BadRequest("images: %s has no place for pictures in a prompt with a suffix", m.Name())
+	case len(q.Context) > 0:
+		return nil, wire.BadRequest("context: %s has no place for it in a prompt with a suffix", m.Name())
+	}
+	p, err := s.core.EncodeInfill(r.Context(), m, q.Prompt, nil, q.Suffix, math.MaxInt)
+	if err == nil && in.truncates && len(p.IDs) >= in.Context { // as for other prompts, half of the context is then free
+		p, err = s.core.EncodeInfill(r.Context(), m, q.Prompt, nil, q.Suffix, in.Context/2)
 	}
 	return p, err
 }

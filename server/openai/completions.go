@@ -4,15 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/jsonfit"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
@@ -23,6 +21,7 @@ type textCompletion struct {
 	Model         string        `json:"model"`
 	Prompt        prompts       `json:"prompt"`
 	N             *int          `json:"n"`
+	Suffix        string        `json:"suffix"` // the text after the gap that is filled; empty: there is no gap
 	MaxTokens     *int          `json:"max_tokens"`
 	Echo          bool          `json:"echo"`
 	LogProbs      *int          `json:"logprobs"`
@@ -30,7 +29,6 @@ type textCompletion struct {
 	StreamOptions streamOptions `json:"stream_options"`
 	sampling
 
-	Suffix    unsupported `json:"suffix"`
 	BestOf    unsupported `json:"best_of"`
 	MinTokens unsupported `json:"min_tokens"`
 }
@@ -81,56 +79,13 @@ func (p *prompts) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// textCompletionJSON is a response of /v1/completions, or a chunk of a stream.
-type textCompletionJSON struct {
-	ID          string           `json:"id"`
-	Object      string           `json:"object"`
-	Created     int64            `json:"created"`
-	Model       string           `json:"model"`
-	Fingerprint string           `json:"system_fingerprint"`
-	Choices     []textChoiceJSON `json:"choices"`
-	Usage       *usageJSON       `json:"usage,omitempty"`
-}
-
-type textChoiceJSON struct {
-	Index    int           `json:"index"`
-	Text     string        `json:"text"`
-	LogProbs *textLogProbs `json:"logprobs"`
-	Finish   *string       `json:"finish_reason"`
-}
-
-// textLogProbs has parallel lists with an element for each token.
-type textLogProbs struct {
-	Tokens   []string             `json:"tokens"`
-	LogProbs []float32            `json:"token_logprobs"`
-	Top      []map[string]float32 `json:"top_logprobs"`
-	Offsets  []int                `json:"text_offset"` // in characters, from the start of the choice's text
-}
-
-// add appends tokens.
-func (t *textLogProbs) add(m *server.Model, list []runtime.LogProb, offset *int) {
-	for _, l := range m.LogProbs(list) {
-		top := map[string]float32{l.Token: l.LogProb}
-		for _, o := range l.Top {
-			top[o.Token] = o.LogProb
-		}
-		t.Tokens, t.LogProbs, t.Top = append(t.Tokens, l.Token), append(t.LogProbs, l.LogProb), append(t.Top, top)
-		t.Offsets = append(t.Offsets, *offset)
-		*offset += utf8.RuneCountInString(l.Token)
-	}
-}
-
-func newTextLogProbs() *textLogProbs {
-	return &textLogProbs{[]string{}, []float32{}, []map[string]float32{}, []int{}}
-}
-
 func (q *textCompletion) check() error {
 	one := "1"
 	if q.N != nil {
 		one = fmt.Sprint(*q.N)
 	}
 	for _, err := range []error{
-		q.Suffix.check("suffix"), q.BestOf.check("best_of", one), q.MinTokens.check("min_tokens"),
+		q.BestOf.check("best_of", one), q.MinTokens.check("min_tokens"),
 	} {
 		if err != nil {
 			return err
@@ -139,8 +94,8 @@ func (q *textCompletion) check() error {
 	switch {
 	case len(q.Prompt) == 0:
 		return wire.BadParam("prompt", "missing or empty")
-	case q.Echo && q.LogProbs != nil:
-		return wire.BadParam("logprobs", "not supported with echo")
+	case q.Suffix != "" && q.Echo && q.LogProbs != nil:
+		return wire.BadParam("logprobs", "not supported with echo and a suffix, whose tokens come before the completion's")
 	}
 	if q.LogProbs != nil {
 		return checkTop("logprobs", *q.LogProbs)
@@ -169,35 +124,13 @@ func (s *api) completions(w http.ResponseWriter, r *http.Request) error {
 		return wire.BadParam("prompt", "%d prompts with %d choices each: at most %d choices are allowed",
 			len(q.Prompt), n, maxChoices)
 	}
-	o, err := q.options(q.MaxTokens, "max_tokens")
+	a := newTextWriter(events, m, n*len(q.Prompt), q.LogProbs != nil)
+	jobs, err := s.textJobs(r.Context(), m, &q, n, a)
 	if err != nil {
 		return err
 	}
-	logs := params.LogProbOptions{}
-	if q.LogProbs != nil {
-		logs = params.LogProbOptions{LogProbs: true, TopLogProbs: *q.LogProbs}
-	}
-	var jobs []server.Job
-	a := newTextWriter(events, m, n*len(q.Prompt), q.LogProbs != nil)
-	for _, p := range q.Prompt {
-		ids, err := s.promptIDs(r.Context(), m, p)
-		if err != nil {
-			return err
-		}
-		for i := range n {
-			j, err := s.core.NewJob(m, &prompt.Prompt{IDs: ids}, o, params.Format{}, logs)
-			if err != nil {
-				return err
-			}
-			j.Begun, j.Request.Queued = begun, events.Open
-			setSeed(&j.Request, i)
-			if q.Echo {
-				if err := a.echo(len(jobs), p); err != nil {
-					return err
-				}
-			}
-			jobs = append(jobs, j)
-		}
+	for i := range jobs {
+		jobs[i].Begun, jobs[i].Request.Queued = begun, events.Open
 	}
 	all, err := s.core.RunAll(r.Context(), jobs, func(i int, p server.Piece) error {
 		if q.Stream {
@@ -220,110 +153,70 @@ func (s *api) completions(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, a.response(all, usage))
 }
 
-// promptIDs returns the token ids of a prompt.
-func (s *api) promptIDs(ctx context.Context, m *server.Model, p promptInput) (ids []int32, err error) {
-	if ids = p.ids; ids == nil {
-		if ids, err = s.core.Encode(ctx, m, p.text); err != nil {
+// textJobs returns the jobs for n choices of each prompt, and gives the prompts to the writer if they are repeated.
+func (s *api) textJobs(ctx context.Context, m *server.Model, q *textCompletion, n int, a *textWriter) ([]server.Job,
+	error) {
+	most, only := q.MaxTokens, q.MaxTokens != nil && *q.MaxTokens == 0
+	if only {
+		most = nil
+	}
+	o, err := q.options(most, "max_tokens")
+	if err != nil {
+		return nil, err
+	}
+	logs := params.LogProbOptions{}
+	if q.LogProbs != nil {
+		logs = params.LogProbOptions{LogProbs: true, TopLogProbs: *q.LogProbs}
+	}
+	scored := 0
+	var jobs []server.Job
+	for _, p := range q.Prompt {
+		made, err := s.textPrompt(ctx, m, p, q.Suffix)
+		if err != nil {
 			return nil, err
 		}
-	}
-	return ids, checkLength(m, &prompt.Prompt{IDs: ids})
-}
-
-// textWriter writes the choices of one request, as a stream or as one response.
-type textWriter struct {
-	m       *server.Model
-	frame   textCompletionJSON // without choices
-	events  *wire.Stream       // nil: not streamed
-	logs    bool
-	choices []textChoice
-}
-
-// textChoice is the state of one choice.
-type textChoice struct {
-	echo   string // the prompt, until it is written
-	text   strings.Builder
-	logs   *textLogProbs
-	offset int
-}
-
-func newTextWriter(events *wire.Stream, m *server.Model, n int, logs bool) *textWriter {
-	a := &textWriter{m: m, logs: logs, choices: make([]textChoice, n), events: events}
-	a.frame = textCompletionJSON{ID: server.NewID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(),
-		Model: m.Asked(), Fingerprint: fingerprint(m)}
-	return a
-}
-
-// echo prepends the prompt to a choice.
-func (a *textWriter) echo(i int, p promptInput) (err error) {
-	c := &a.choices[i]
-	if c.echo = p.text; p.ids == nil {
-		return nil
-	}
-	if a.m.Tokenizer() == nil {
-		return runtime.ErrNoTokenizer
-	}
-	if slices.Min(p.ids) < 0 {
-		return wire.BadParam("prompt", "token ids must not be negative")
-	}
-	c.echo, err = a.m.Tokenizer().Decode(p.ids, true)
-	return err
-}
-
-func (a *textWriter) collect(i int, p server.Piece) {
-	c := &a.choices[i]
-	c.text.WriteString(c.echo + p.Text)
-	c.echo = ""
-	if a.logs {
-		if c.logs == nil {
-			c.logs = newTextLogProbs()
+		ids := made.IDs
+		if err := checkLength(m, made); err != nil && !(only && len(ids) == m.Context()) {
+			return nil, err
 		}
-		c.logs.add(a.m, p.LogProbs, &c.offset)
-	}
-}
-
-func (a *textWriter) response(all []server.Outcome, usage usageJSON) textCompletionJSON {
-	out := a.frame
-	out.Usage = &usage
-	for i := range a.choices {
-		c := &a.choices[i]
-		out.Choices = append(out.Choices,
-			textChoiceJSON{Index: i, Text: c.text.String(), LogProbs: c.logs, Finish: finishReason(all[i])})
-	}
-	return out
-}
-
-func (a *textWriter) sendPiece(i int, p server.Piece) error {
-	c := &a.choices[i]
-	if p.Empty() && c.echo == "" {
-		return nil
-	}
-	choice := textChoiceJSON{Index: i, Text: c.echo + p.Text}
-	c.echo = ""
-	if a.logs {
-		choice.LogProbs = newTextLogProbs()
-		choice.LogProbs.add(a.m, p.LogProbs, &c.offset)
-	}
-	return a.send([]textChoiceJSON{choice}, nil)
-}
-
-func (a *textWriter) send(choices []textChoiceJSON, usage *usageJSON) error {
-	chunk := a.frame
-	chunk.Choices, chunk.Usage = choices, usage
-	return a.events.Send("", chunk)
-}
-
-// end sends the last chunks of a stream.
-func (a *textWriter) end(all []server.Outcome, usage usageJSON, withUsage bool) error {
-	for i, o := range all {
-		if err := a.send([]textChoiceJSON{{Index: i, Finish: finishReason(o)}}, nil); err != nil {
-			return err
+		for i := range n {
+			j, err := s.core.NewJob(m, made, o, params.Format{}, logs)
+			if err != nil {
+				return nil, err
+			}
+			j.Request.PromptOnly = only
+			setSeed(&j.Request, i)
+			if q.Echo {
+				if a.choices[len(jobs)].echo, err = newEcho(m, p, ids); err != nil {
+					return nil, err
+				}
+				j.Request.PromptLogProbs = logs.LogProbs
+			}
+			if j.Request.PromptLogProbs {
+				scored += len(ids) * (1 + logs.TopLogProbs)
+			}
+			jobs = append(jobs, j)
 		}
 	}
-	if withUsage {
-		if err := a.send([]textChoiceJSON{}, &usage); err != nil {
-			return err
-		}
+	if scored > limits.PromptLogProbs {
+		return nil, wire.BadParam("logprobs", "the prompts have %d logprobs with echo, at most %d are allowed: "+
+			"send fewer prompts in a request, or ask for fewer logprobs", scored, limits.PromptLogProbs)
 	}
-	return a.events.Done()
+	return jobs, nil
+}
+
+// textPrompt returns the prompt of a text or token ids, which has a gap before the suffix if there is one.
+func (s *api) textPrompt(ctx context.Context, m *server.Model, p promptInput, suffix string) (*prompt.Prompt, error) {
+	if suffix != "" {
+		if m.Infill() == nil {
+			return nil, wire.BadParam("suffix", "%s has no tokens for it in its vocabulary; use a code model", m.Name())
+		}
+		return s.core.EncodeInfill(ctx, m, p.text, p.ids, suffix, math.MaxInt)
+	}
+	made := &prompt.Prompt{IDs: p.ids, Continues: true}
+	var err error
+	if p.ids == nil {
+		made.IDs, err = s.core.Encode(ctx, m, p.text)
+	}
+	return made, err
 }

@@ -75,7 +75,7 @@ func TestCompletions(t *testing.T) {
 	for i, c := range response.Choices {
 		l := c.LogProbs
 		if c.Index != i || l == nil || len(l.Tokens) != 2 || len(l.LogProbs) != 2 || len(l.Top) != 2 ||
-			!slices.IsSorted(l.Offsets) || l.LogProbs[0] != -1 {
+			!slices.IsSorted(l.Offsets) || *l.LogProbs[0] != -1 {
 			t.Errorf("choice %d: %+v", i, c)
 		}
 	}
@@ -101,7 +101,6 @@ func TestCompletions(t *testing.T) {
 	for body, want := range map[string]string{
 		`"prompt":"x","suffix":"y"`:                    `"param":"suffix"`,
 		`"prompt":"x","best_of":2`:                     `"param":"best_of"`,
-		`"prompt":"x","echo":true,"logprobs":1`:        `"param":"logprobs"`,
 		`"prompt":"x","logprobs":-1`:                   `"param":"logprobs"`,
 		`"prompt":[]`:                                  `"param":"prompt"`,
 		`"n":1`:                                        `"param":"prompt"`,
@@ -116,6 +115,8 @@ func TestCompletions(t *testing.T) {
 		f.Has(t, "POST", "/v1/completions", `{"model":"plain",`+body+`}`, 400, `"type":"invalid_request_error"`, want)
 	}
 	f.Has(t, "POST", "/v1/completions", `{"model":"plain","prompt":"x","suffix":null,"best_of":1,"user":"u"}`, 200)
+	f.Has(t, "POST", "/v1/completions", `{"model":"plain","prompt":"x","suffix":"y","echo":true,"logprobs":1}`, 400,
+		`"param":"logprobs"`)
 }
 
 func TestModels(t *testing.T) {

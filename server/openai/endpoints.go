@@ -37,6 +37,8 @@ func (s *api) endpoints() []server.Endpoint {
 				{Body: `{"model":"plain","prompt":["Once","Twice"],"stream":true,"logprobs":1,` +
 					`"stream_options":{"include_usage":true}}`},
 				{Body: `{"model":"plain","prompt":[5,6],"echo":true,"max_tokens":5,"logit_bias":{"5":1}}`},
+				{Body: `{"model":"plain","prompt":["Once","Twice"],"echo":true,"logprobs":1,"max_tokens":0}`},
+				{Body: `{"model":"plain","prompt":"Once","echo":true,"logprobs":1,"stream":true}`},
 				{Body: `{"model":"plain","prompt":"Once","logprobs":2}`},
 			},
 		},

@@ -15,6 +15,8 @@ var schemas = openapi.Special{
 	reflect.TypeFor[unsupported](): openapi.Fixed(openapi.Schema{
 		"description": "not supported; values without effect are accepted",
 	}),
+	reflect.TypeFor[topTokens](): openapi.Fixed(openapi.Schema{"type": []string{"object", "null"},
+		"additionalProperties": openapi.Schema{"type": "number"}}),
 	reflect.TypeFor[tools.Choice](): openapi.Fixed(openapi.Schema{"anyOf": []openapi.Schema{{"enum": []any{"auto", "none",
 		"required", "", nil}},
 		{"type": "object", "required": []string{"type"}, "properties": openapi.Schema{"type": openapi.Text}}}}),

@@ -17,9 +17,10 @@ type Parrot struct {
 	// Ends and LeftOut are the finish reason and the parts of the format that are not enforced; zero: stop, none.
 	Ends    runtime.DoneReason
 	LeftOut []string
-	fail    error         // returned after the output; without one, instead of queueing the request
-	wait    chan struct{} // received from before the last piece; nil: do not wait
-	prefill chan struct{} // received from before the first piece; nil: do not wait
+	End     *runtime.LogProb // of the token after the output; nil: there is none
+	fail    error            // returned after the output; without one, instead of queueing the request
+	wait    chan struct{}    // received from before the last piece; nil: do not wait
+	prefill chan struct{}    // received from before the first piece; nil: do not wait
 	done    chan struct{}
 	once    sync.Once
 
@@ -62,6 +63,14 @@ func (p *Parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 			return
 		}
 		e := runtime.Event{Stats: runtime.Stats{PromptTokens: len(r.Prompt), PromptTime: 3e9, GenerateTime: 1e9}}
+		if r.PromptLogProbs && !p.score(r, e, yield) {
+			return
+		}
+		if r.PromptOnly {
+			e.Done = runtime.DoneLength
+			yield(e, nil)
+			return
+		}
 		for i, text := range p.Says {
 			last := i == len(p.Says)-1
 			if last && !p.waits(ctx, p.wait) {
@@ -74,7 +83,7 @@ func (p *Parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 			}
 			e.Stats.Tokens++
 			if last && p.fail == nil {
-				e.Done, e.LeftOut = cmp.Or(p.Ends, runtime.DoneStop), p.LeftOut
+				e.Done, e.LeftOut, e.EndLogProb = cmp.Or(p.Ends, runtime.DoneStop), p.LeftOut, p.End
 			}
 			if !yield(e, nil) {
 				return
@@ -87,6 +96,22 @@ func (p *Parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 			yield(runtime.Event{}, p.fail)
 		}
 	}
+}
+
+// score gives prompt token i the log-probability -i, in two events.
+func (p *Parrot) score(r runtime.Request, e runtime.Event, yield func(runtime.Event, error) bool) bool {
+	var logs []runtime.LogProb
+	for i, id := range r.Prompt[1:] {
+		logs = append(logs, runtime.LogProb{ID: id, LogProb: -float32(i + 1),
+			Top: []runtime.TokenProb{{ID: 1022, LogProb: -0.5}}})
+	}
+	half := len(logs) / 2
+	e.PromptLogProbs = logs[:half]
+	if half > 0 && !yield(e, nil) {
+		return false
+	}
+	e.PromptLogProbs = logs[half:]
+	return half == len(logs) || yield(e, nil)
 }
 
 // waits waits for a signal, unless it is nil. It returns false if the request was cancelled meanwhile.
