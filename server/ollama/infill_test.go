@@ -41,12 +41,13 @@ func TestSuffix(t *testing.T) {
 	if i := slices.Index(r.Prompt, after); len(r.Prompt) != 40 || r.Prompt[1] != end || r.Prompt[39] != middle || i < 20 {
 		t.Errorf("a prompt that does not fit: %v", r.Prompt)
 	}
+	noFit := `{"model":"coder","prompt":"` + long + `","suffix":"y","truncate":false,"options":{"num_ctx":80}}`
 	for body, want := range map[string]string{
-		`{"model":"coder","prompt":"` + long + `","suffix":"y","truncate":false,"options":{"num_ctx":80}}`: "context length",
-		`{"model":"plain","prompt":"x","suffix":"y"}`: "does not support insert",
-		`{"model":"coder","prompt":"x","suffix":"y","images":["AAAA"]}`:                                    "images: ",
-		`{"model":"coder","prompt":"x","suffix":"y","context":[1]}`:                                        "context: ",
-		`{"model":"coder","prompt":"x","suffix":"y","raw":true}`:                                           "raw excludes",
+		noFit: "context length",
+		`{"model":"plain","prompt":"x","suffix":"y"}`:                   "does not support insert",
+		`{"model":"coder","prompt":"x","suffix":"y","images":["AAAA"]}`: "images: ",
+		`{"model":"coder","prompt":"x","suffix":"y","context":[1]}`:     "context: ",
+		`{"model":"coder","prompt":"x","suffix":"y","raw":true}`:        "raw excludes",
 	} {
 		f.Has(t, "POST", "/api/generate", body, 400, want)
 	}
