@@ -21,16 +21,19 @@ const module = "github.com/ingotml/ingot"
 // arrows lists what each room may import beside packages below itself and limits. docs/design/overview.md has the
 // same table.
 var arrows = map[string][]string{
-	"cmd":    {"*"},
-	"bench":  {"*"},
-	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
+	"cmd":   {"*"},
+	"bench": {"*"},
+	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile", "pdf",
+		"server/batches"},
 	// An API depends on the server's core and on no other API.
 	"server/ollama": {
 		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
 	},
 	"server/openai":    {"server", "grammar", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
 	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
-	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic"},
+	"server/offline":   {"server", "server/batches", "runtime", "manifest", "atomicfile"},
+	"server/batches":   {},
+	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic", "server/offline"},
 	"runtime": {
 		"models", "cache", "mlx", "child", "manifest", "modelfile", "tokenizer", "grammar", "vision", "arch", "quantize",
 		"safetensors",

@@ -136,7 +136,7 @@ moves them through registries, verifies them and runs them on the MLX engine.`,
 	root.AddCommand(a.exportCmd())
 	root.AddCommand(a.pushCmd(), a.pullCmd(), a.searchCmd(), a.fitCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())
-	root.AddCommand(a.serveCmd(), a.psCmd(), a.stopCmd(), a.launchCmd())
+	root.AddCommand(a.serveCmd(), a.batchCmd(), a.psCmd(), a.stopCmd(), a.launchCmd())
 	root.AddCommand(a.workerCmd())
 	root.AddCommand(a.runnerCmd(), a.followCmd())
 	addCompletions(root)

@@ -15,6 +15,7 @@ import (
 // nothing completes to nothing.
 var argCompletions = map[string][]cobra.CompletionFunc{
 	"attach":   {modelNames, files(), nothing},
+	"batch":    {files("jsonl"), nothing},
 	"cp":       {modelNames, modelNames, nothing},
 	"create":   {modelNames, folders},
 	"discover": {modelNames, nothing},

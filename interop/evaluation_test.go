@@ -50,8 +50,8 @@ func testEvaluation(t *testing.T, dir string, most float64) {
 		return readEvaluated(t, out)
 	}
 	ours := score("local-completions", "model=m,base_url="+s.origin+"/v1/completions,tokenizer_backend=huggingface,"+
-		"tokenizer="+dir+",timeout=1200")
-	theirs := score("hf", "pretrained="+dir+",dtype=float32", "--device", "cpu")
+		"tokenizer="+dir+",timeout=1200,add_bos_token=True")
+	theirs := score("hf", "pretrained="+dir+",dtype=float32,add_bos_token=True", "--device", "cpu")
 	t.Logf("acc %.3f and %.3f ± %.3f, acc_norm %.3f and %.3f", ours.acc, theirs.acc, theirs.stderr, ours.norm, theirs.norm)
 	if d := math.Abs(ours.acc - theirs.acc); d > theirs.stderr {
 		t.Errorf("acc %.3f, with transformers %.3f ± %.3f", ours.acc, theirs.acc, theirs.stderr)

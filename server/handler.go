@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/batches"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/page"
 	"github.com/ingotml/ingot/server/wire"
@@ -36,14 +38,32 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(a, r, wire.ErrStopping)
 		return
 	}
-	if r.Method == http.MethodPost { // other requests are no work for a model
-		done, err := key.Begin()
-		if err != nil {
-			s.fail(a, r, err)
-			return
-		}
-		defer done()
+	begin := key.Begin
+	if r.Method != http.MethodPost { // it is no work for a model
+		begin = func() (func(), error) { return func() {}, nil }
 	}
+	s.route(a, r, begin)
+}
+
+// handle serves a request that did not come over the network.
+func (s *Server) handle(a *wire.Response, r *http.Request, begin func() (done func(), err error)) {
+	closed := s.metrics.Opened()
+	defer func() {
+		closed()
+		s.countResponse(a, r)
+	}()
+	defer func() { s.recoverPanic(a, r, recover()) }()
+	s.route(a, r, begin)
+}
+
+// route serves a request that may be served. begin admits it.
+func (s *Server) route(a *wire.Response, r *http.Request, begin func() (done func(), err error)) {
+	done, err := begin()
+	if err != nil {
+		s.fail(a, r, err)
+		return
+	}
+	defer done()
 	release, err := s.boundBody(a, r)
 	defer release()
 	if err != nil {
@@ -106,3 +126,59 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // discardLog returns a logger that drops net/http's messages, which are about clients' broken connections.
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// Owner returns whose files and batches a request may use: the name of its key, or "".
+func Owner(ctx context.Context) string { return keys.From(ctx).String() }
+
+// Do runs a request as if its owner had sent it, but regardless of how many requests the owner's key may run at once:
+// those of its clients go first. Errors are those of the context only.
+func (s *Server) Do(ctx context.Context, owner string, q batches.Request) (batches.Response, error) {
+	if err := s.yield(ctx); err != nil {
+		return batches.Response{}, err
+	}
+	key := s.opts.Keys.Named(owner)
+	r, err := http.NewRequestWithContext(keys.With(ctx, key), http.MethodPost, q.URL, bytes.NewReader(q.Body))
+	if err != nil {
+		return batches.Response{}, err
+	}
+	r.Header.Set("Content-Type", wire.JSONType)
+	reply := &memoryWriter{header: http.Header{}}
+	a := wire.NewResponse(reply, s.times.write)
+	s.handle(a, r, func() (done func(), err error) {
+		if done, err = key.Begin(); err == nil {
+			done() // it is within the limits, and does not count
+		}
+		return func() {}, err
+	})
+	out := batches.Response{Status: a.Sent(), ID: NewID("req_"), Body: reply.body.Bytes()}
+	if seconds, err := time.ParseDuration(reply.header.Get("Retry-After") + "s"); err == nil {
+		out.RetryAfter = seconds
+	}
+	return out, ctx.Err()
+}
+
+// yieldEvery is how often work without a client looks whether it keeps clients waiting.
+const yieldEvery = 50 * time.Millisecond
+
+// yield waits while requests wait for memory for their models: a model in use is not unloaded for them.
+func (s *Server) yield(ctx context.Context) error {
+	for s.pool.Waiting() > 0 {
+		select {
+		case <-time.After(yieldEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return ctx.Err()
+}
+
+// memoryWriter keeps a response. It has no deadlines.
+type memoryWriter struct {
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (w *memoryWriter) Header() http.Header         { return w.header }
+func (w *memoryWriter) Write(p []byte) (int, error) { return w.body.Write(p) }
+func (w *memoryWriter) WriteHeader(int)             {}
+func (w *memoryWriter) Flush()                      {}

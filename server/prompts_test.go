@@ -49,7 +49,8 @@ var promptRoutes = map[string][]string{
 
 // promptless are the other endpoints that take a body.
 var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", "/api/blobs/{digest}", "/api/pull",
-	"/api/push", "/v1/detokenize", "/v1/schema/check", "/v1/responses/{id}", "/v1/responses/{id}/cancel"}
+	"/api/push", "/v1/detokenize", "/v1/schema/check", "/v1/responses/{id}", "/v1/responses/{id}/cancel",
+	"/v1/files", "/v1/files/{id}", "/v1/batches", "/v1/batches/{id}/cancel"}
 
 // postTo sends a request and returns the response and its body.
 func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, string) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -124,6 +125,7 @@ type Server struct {
 	http      *http.Server
 	lifetime  context.Context         // of all requests
 	stop      context.CancelCauseFunc // ends it
+	work      work
 	stopping  atomic.Bool
 }
 
@@ -152,6 +154,9 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies = wire.NewBodies(o.MaxBody)
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
+	s.work.ready = make(chan struct{})
+	defer close(s.work.ready)
+	s.work.ctx, s.work.stop = context.WithCancelCause(context.Background())
 	s.add(s.common())
 	for _, api := range apis {
 		s.add(api(s))
@@ -197,6 +202,7 @@ func (s *Server) Serve(l net.Listener) error {
 // error message. Finally it unloads all models.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.stopping.Store(true)
+	s.work.stop(wire.ErrStopping) // nobody waits for it, and it goes on when the server runs again
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.stop(wire.ErrStopping)
 		last, cancel := context.WithTimeout(context.Background(), finalWrite)
@@ -213,6 +219,24 @@ const finalWrite = 2 * time.Second
 func (s *Server) Close() {
 	s.stopping.Store(true)
 	s.stop(wire.ErrStopping)
+	s.work.stop(wire.ErrStopping)
+	s.work.running.Wait()
 	_ = s.http.Close()
 	s.pool.Close()
+}
+
+// work is what a server does without a client that waits for it.
+type work struct {
+	ready   chan struct{}   // closed when the server is complete
+	ctx     context.Context // ends when the server stops
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup
+}
+
+// Go runs fn in the background. Its context ends when the server stops, which waits for it.
+func (s *Server) Go(fn func(ctx context.Context)) {
+	s.work.running.Go(func() {
+		<-s.work.ready // an API may call Go while the server is being made
+		fn(s.work.ctx)
+	})
 }

@@ -268,6 +268,13 @@ func (p *Pool) retire(e *entry) {
 	}()
 }
 
+// Waiting returns how many callers wait for room.
+func (p *Pool) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting)
+}
+
 // wake makes the first waiter try again.
 func (p *Pool) wake() {
 	if len(p.waiting) == 0 {

@@ -290,3 +290,20 @@ func pause(ctx context.Context, d time.Duration) {
 
 // newID returns the id of a result.
 func newID() string { return fmt.Sprintf("batch_req_%016x%08x", rand.Uint64(), rand.Uint32()) }
+
+// Each passes the lines of a file to fn, until that returns an error. io.EOF ends without one.
+func Each(in io.Reader, endpoint string, fn func(q Request, wrong *ResultError) error) error {
+	r := New(in, Options{Endpoint: endpoint})
+	for {
+		q, wrong, ok, err := r.next()
+		if !ok {
+			return err
+		}
+		if err := fn(q, wrong); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"slices"
 	"sync"
 
 	"github.com/ingotml/ingot/server/reload"
@@ -66,6 +67,23 @@ func (k *Keys) Find(given ...string) *Key {
 	if found == nil {
 		return nil
 	}
+	return k.of(found)
+}
+
+// Named returns the key with a name, for work that a request has left, or nil if there is none any more.
+func (k *Keys) Named(name string) *Key {
+	if k == nil || name == "" {
+		return nil
+	}
+	list := k.list()
+	i := slices.IndexFunc(list, func(e entry) bool { return e.name == name })
+	if i < 0 {
+		return nil
+	}
+	return k.of(&list[i])
+}
+
+func (k *Keys) of(found *entry) *Key {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.use == nil {

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/server/wire"
 	"github.com/opencontainers/go-digest"
@@ -41,7 +39,7 @@ func (s *api) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return wire.Errorf(http.StatusServiceUnavailable,
 			"%d files are being uploaded, which is the limit; upload this one again later", cap(s.uploadSlots))
 	}
-	body := &uploadBody{w: w, r: r, timeout: s.core.BodyTimeout()}
+	body := wire.Upload(w, r, s.core.BodyTimeout())
 	if ingest.HasUpload(s.opts.Store, d) {
 		// Read the body: a client that writes all of it before it reads would see a reset connection.
 		if _, err := io.Copy(io.Discard, body); err != nil {
@@ -77,24 +75,4 @@ func bodyError(err error) error {
 		return wire.BadRequest("the file is incomplete: the connection ended early")
 	}
 	return err
-}
-
-// uploadBody reads a file of any length that arrives fast enough: [limits.UploadStep] bytes within each timeout.
-type uploadBody struct {
-	w       http.ResponseWriter
-	r       *http.Request
-	timeout time.Duration
-	left    int // bytes until the deadline is extended
-}
-
-// Read implements io.Reader.
-func (b *uploadBody) Read(p []byte) (int, error) {
-	if b.left <= 0 && b.r.ContentLength != 0 {
-		// This fails only for a test's ResponseWriter, which has no deadlines.
-		_ = http.NewResponseController(b.w).SetReadDeadline(time.Now().Add(b.timeout))
-		b.left = limits.UploadStep
-	}
-	n, err := b.r.Body.Read(p)
-	b.left -= n
-	return n, err
 }

@@ -148,8 +148,16 @@ func (op Operation) object(types *Schemas, path string, parameters []any, failur
 	if op.Created {
 		out["responses"].(map[string]any)["201"] = map[string]any{"description": "Created: the file is new."}
 	}
-	if op.File {
+	if op.File && op.Form == nil {
 		out["requestBody"] = map[string]any{"required": true, "content": media(wire.AnyType, Schema{})}
+	}
+	if op.Form != nil {
+		parts := Schema{"file": Schema{"type": "string", "contentMediaType": "application/octet-stream"}}
+		for _, name := range op.Form {
+			parts[name] = Text
+		}
+		form := Schema{"type": "object", "properties": parts, "required": []string{"file"}}
+		out["requestBody"] = map[string]any{"required": true, "content": media("multipart/form-data", form)}
 	}
 	if len(parameters) > 0 {
 		out["parameters"] = parameters

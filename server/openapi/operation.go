@@ -9,6 +9,7 @@ type Operation struct {
 	Request  reflect.Type // of the body; nil: none
 	Required []string     // required members of the request
 	File     bool         // the body is a file
+	Form     []string     // parts of a form that has the file, beside "file"; nil: the body is the file itself
 	Query    string       // names and descriptions of query parameters, separated by a space, one a line
 	Header   string       // that chooses this operation of a route; "": none
 	Response reflect.Type // of the response; nil: text or nothing
