@@ -18,7 +18,7 @@ func TestEvaluation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the harness is installed by setup.sh --full")
 	}
-	t.Run("demo", func(t *testing.T) { testEvaluation(t, checkpoint(t, "demo"), 0.02) })
+	t.Run("demo", func(t *testing.T) { testEvaluation(t, checkpoint(t, "demo"), 0.001, "--float32") })
 	t.Run("qwen2.5-coder-0.5b", func(t *testing.T) {
 		file := realFile(t, "qwen2.5-coder-0.5b")
 		u := newUser(t)
@@ -30,12 +30,12 @@ func TestEvaluation(t *testing.T) {
 	})
 }
 
-// testEvaluation scores a checkpoint with ingot and with transformers. most bounds the mean difference of the
-// log-likelihoods.
-func testEvaluation(t *testing.T, dir string, most float64) {
+// testEvaluation scores a checkpoint with ingot and with transformers in float32. most bounds the mean difference of
+// the log-likelihoods.
+func testEvaluation(t *testing.T, dir string, most float64, flags ...string) {
 	u := newUser(t)
 	u.ingot("create", "m", dir)
-	s := u.serve()
+	s := u.serve(flags...)
 	task := filepath.Join(u.home, "task")
 	questions, err := filepath.Abs(filepath.Join("evaluation", "questions.py"))
 	if err != nil {
@@ -68,9 +68,9 @@ func testEvaluation(t *testing.T, dir string, most float64) {
 		}
 	}
 	n := len(ours.choices)
-	t.Logf("log-likelihoods differ by %.4f in the mean; %d of %d have the same mark for greedy", sum/float64(n), greedy, n)
+	t.Logf("log-likelihoods differ by %.5f in the mean; %d of %d have the same mark for greedy", sum/float64(n), greedy, n)
 	if sum/float64(n) > most || greedy < n*98/100 {
-		t.Errorf("the log-likelihoods of %d choices differ by %.4f in the mean; %d have the same mark for greedy", n,
+		t.Errorf("the log-likelihoods of %d choices differ by %.5f in the mean; %d have the same mark for greedy", n,
 			sum/float64(n), greedy)
 	}
 }

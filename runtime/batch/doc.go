@@ -8,7 +8,7 @@
 //   - plan, prefill, gap: which rows a step evaluates
 //   - sharing: prompts that begin alike evaluate that part once
 //   - drafting: how many tokens each request drafts
-//   - stepper: evaluates a plan on the engine's thread
+//   - stepper: evaluates a plan on the engine's thread; score computes the log-probabilities of prompts
 //   - generation: one running request; emit sends its tokens, state frees and restarts it
 //   - parked: the state of the last request, which the next one may continue
 //   - memory, prefix: what the state of requests may take, and the prefix cache that keeps it
