@@ -44,7 +44,8 @@ var noSamples = map[string]bool{
 	"POST /api/pull": true, "POST /api/push": true,
 	"HEAD /api/blobs/{digest}": true, "POST /api/blobs/{digest}": true,
 	"POST /v1/responses/{id}/cancel": true, // a response in progress
-	"POST /v1/files":                 true, "GET /v1/files/{id}": true, "DELETE /v1/files/{id}": true, "POST /v1/batches": true,
+	"POST /v1/files":                 true, "GET /v1/files/{id}": true, "DELETE /v1/files/{id}": true,
+	"POST /v1/batches":     true,
 	"GET /v1/batches/{id}": true, "POST /v1/batches/{id}/cancel": true,
 }
 
