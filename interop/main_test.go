@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,9 @@ var ingot string
 func TestMain(m *testing.M) { os.Exit(main(m)) }
 
 func main(m *testing.M) int {
+	if slices.Contains(os.Args, mcpArg) {
+		return serveMCP(os.Stdin, os.Stdout)
+	}
 	dir, err := os.MkdirTemp("", "ingot-interop-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -50,6 +50,12 @@ func realFile(t *testing.T, model string) string {
 	if !slices.Contains(strings.Fields(os.Getenv("INGOT_TEST_REAL")), model) {
 		t.Skip("runs with INGOT_TEST_REAL=\"... " + model + " ...\" only; make test-real sets it")
 	}
+	return fetchReal(t, model)
+}
+
+// fetchReal returns the path of a model as a GGUF file, which is downloaded the first time.
+func fetchReal(t *testing.T, model string) string {
+	t.Helper()
 	fetch := exec.CommandContext(t.Context(), testdata(t, "real", "fetch.sh"), model)
 	fetch.Stderr = os.Stderr
 	out, err := fetch.Output()

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what `make test-interop` and bench/transfer need: Debian's docker-registry, skopeo, chromium and strace, and
 # crane and a small oras-go program (into .bin). With --full, it also installs cosign (into the user's cache: its build
-# takes minutes), the Python environments of testdata/gen and bench, the latter with mlx-lm, the clients of structured
-# output, Ollama's JavaScript package (Node 20 or later has to be there), and lm-evaluation-harness.
+# takes minutes), the Python environments of testdata/gen and bench, the latter with mlx-lm, lm-evaluation-harness, the
+# clients of structured output, Ollama's JavaScript package, coding clients and a model for them (Node 20 or later has
+# to be there), and Open WebUI (Python 3.11 or 3.12 has to be there). The clients take 4 GB.
 # Usage: interop/setup.sh [--full]
 set -eu
 
@@ -62,3 +63,21 @@ done
 packages=$("$bin/evaluation/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 ../.cache/gen-venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' > "$packages/gen.pth"
 "$bin/evaluation/bin/pip" install -q --disable-pip-version-check -r evaluation/requirements.txt
+
+# Coding clients, and Open WebUI.
+agents=$bin/agents
+mkdir -p "$agents"
+cp agents/package.json "$agents"
+(cd "$agents" && npm install --no-audit --no-fund --silent)
+for client in aider open-webui; do
+	[ -x "$agents/$client/bin/python" ] || python3 -m venv "$agents/$client"
+	python=$agents/$client/bin/python
+	if [ $client = open-webui ]; then
+		# It requires PyTorch, 5 GB, for models of its own. They are not used, and it starts without: this satisfies pip.
+		torch=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch-99.0.dist-info
+		mkdir -p "$torch"
+		printf 'Metadata-Version: 2.1\nName: torch\nVersion: 99.0\n' > "$torch/METADATA"
+	fi
+	"$python" -m pip install -q --disable-pip-version-check -r "agents/$client.txt"
+done
+../testdata/real/fetch.sh qwen2.5-coder-0.5b > /dev/null

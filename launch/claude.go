@@ -2,6 +2,11 @@ package launch
 
 import "strconv"
 
+// claudePatienceMs is how long Claude Code waits for the next event of a stream, and for a response that is not
+// streamed. Its own limits are 5 and 10 minutes. It does not count pings as events, and a processor may take longer
+// than that to evaluate its prompt.
+const claudePatienceMs = "3600000"
+
 // claude is Claude Code, configured by environment variables (https://code.claude.com/docs/en/env-vars).
 var claude = Client{
 	Name: "claude", Title: "Claude Code", Home: "https://code.claude.com/docs/en/setup",
@@ -21,6 +26,11 @@ var claude = Client{
 		}
 		if s.Model.Context > 0 {
 			v = append(v, variable{"CLAUDE_CODE_AUTO_COMPACT_WINDOW", strconv.Itoa(s.Model.Context)})
+		}
+		for _, name := range []string{"CLAUDE_STREAM_IDLE_TIMEOUT_MS", "API_TIMEOUT_MS"} {
+			if env(s.Env, name) == "" {
+				v = append(v, variable{name, claudePatienceMs})
+			}
 		}
 		return change{env: v}
 	},

@@ -107,6 +107,17 @@ func TestStartWithCA(t *testing.T) {
 	}
 }
 
+// Claude Code waits for slow models, unless the user has set how long.
+func TestClaudeWaits(t *testing.T) {
+	start := Clients()[0].Start("/bin/x", Setup{URL: "http://127.0.0.1:11434", Model: Model{Name: "m"},
+		Env: []string{"API_TIMEOUT_MS=5"}})
+	for _, want := range []string{"API_TIMEOUT_MS=5", "CLAUDE_STREAM_IDLE_TIMEOUT_MS=3600000"} {
+		if !slices.Contains(start.Env, want) {
+			t.Errorf("the client lacks %s: %q", want, start.Env)
+		}
+	}
+}
+
 func TestSave(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ingot", "launch.json")
 	save := func(client, model string) {
