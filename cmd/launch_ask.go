@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -75,6 +76,7 @@ func (l *launcher) chooseModel(ctx context.Context, s serverClient, client strin
 		return "", err
 	}
 	var list []string
+	sort.Slice(tags.Models, func(i, j int) bool { return tags.Models[i].Name < tags.Models[j].Name })
 	for _, m := range tags.Models {
 		list = append(list, m.Name)
 	}
