@@ -99,12 +99,12 @@ test-plain:
 	CGO_ENABLED=0 $(GO) test $(PLAIN)
 
 # Tests against third-party registries and clients, which the first run installs and builds, in headless Chromium, under
-# strace and in tmux, which must be installed, and a load test of ten minutes. SHORT=1 omits cosign and transformers and
-# shortens the load: at most 7 minutes on a fresh machine.
+# strace and in tmux, which must be installed, and a load test of ten minutes. SHORT=1 omits cosign, transformers, coding
+# clients and Open WebUI and shortens the load: at most 7 minutes on a fresh machine.
 test-interop: engine
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(if $(SHORT),,INGOT_LOAD=10m) \
-		$(GO) test -count=1 -timeout $(if $(SHORT),20m -short,40m) ./...
+		$(GO) test -count=1 -timeout $(if $(SHORT),20m -short,60m) ./...
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
 
 # Import, quantization, the server's APIs, a registry and exports with published models, next to transformers and

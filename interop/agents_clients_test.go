@@ -41,14 +41,9 @@ var agentClients = []agentClient{
 	{
 		name: "codex", path: "/v1/responses",
 		run: func(a *agent, model, prompt string, more ...string) string {
-			options := append([]string{"exec", "--json", "--skip-git-repo-check", "--sandbox", "workspace-write"}, more...)
-			for _, o := range []string{
-				"check_for_update_on_startup=false", "analytics.enabled=false", "features.plugins=false", "features.apps=false",
-				"mcp_servers.notes.command=" + strconv.Quote(os.Args[0]),
-				"mcp_servers.notes.args=[" + strconv.Quote(mcpArg) + "]",
-			} {
-				options = append(options, "-c", o)
-			}
+			options := append([]string{"exec", "--json", "--skip-git-repo-check", "--sandbox", "workspace-write",
+				"-c", "mcp_servers.notes.command=" + strconv.Quote(os.Args[0]),
+				"-c", "mcp_servers.notes.args=[" + strconv.Quote(mcpArg) + "]"}, append(codexOffline(), more...)...)
 			return a.launch("codex", model, append(options, prompt)...)
 		},
 		steps: func(func(string) string) []step {
@@ -72,6 +67,7 @@ var agentClients = []agentClient{
 		name: "opencode", path: "/v1/chat/completions",
 		env: []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 			"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
+			"npm_config_registry=http://127.0.0.1:9", // nobody listens: it installs a package for plugins at each start
 			"OPENCODE_CONFIG_CONTENT=" + jsonText(args{"mcp": args{"notes": args{
 				"type": "local", "command": []string{os.Args[0], mcpArg}}}})},
 		run: func(a *agent, model, prompt string, _ ...string) string {
@@ -87,7 +83,6 @@ var agentClients = []agentClient{
 			)
 		},
 		returned: []string{thought},
-		others:   []string{"registry."}, // a package for plugins, at each start
 	},
 	copilot("completions", "/v1/chat/completions", "COPILOT_PROVIDER_TYPE=openai"),
 	copilot("responses", "/v1/responses", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_PROVIDER_WIRE_API=responses"),
@@ -139,6 +134,14 @@ func copilot(api, path string, env ...string) agentClient {
 			)
 		},
 	}
+}
+
+// codexOffline turns off what connects to anywhere but the server.
+func codexOffline() (list []string) {
+	for _, o := range []string{"check_for_update_on_startup", "analytics.enabled", "features.plugins", "features.apps"} {
+		list = append(list, "-c", o+"=false")
+	}
+	return list
 }
 
 type args = map[string]any

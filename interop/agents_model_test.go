@@ -28,16 +28,22 @@ type call struct {
 	args map[string]any
 }
 
-// callFormat is how a family of models writes calls.
+// callFormat is how a family of models writes calls, and what its template accepts.
 type callFormat struct {
-	parser  string
-	history string // part of the template: the calls of a message
-	write   func(call) string
+	name, parser string
+	history      string // part of the template: the calls of a message
+	write        func(call) string
+	rules        string // part of the template: refuses what it does not accept
+	thinks       bool   // the template has thinking, which can be turned off
 }
+
+// agentFormats are the formats that clients are tried with. The last one has the rules of the strictest published
+// templates: system messages come first, users and the model take turns, and there is no thinking.
+var agentFormats = []callFormat{hermesCalls, coderCalls, strictCalls}
 
 var (
 	hermesCalls = callFormat{
-		parser: "hermes",
+		name: "hermes", parser: "hermes", thinks: true,
 		history: `{% for c in m.tool_calls %}<tool_call>
 {"name": {{ c.function.name | tojson }}, "arguments": {{ c.function.arguments | tojson }}}
 </tool_call>
@@ -47,7 +53,7 @@ var (
 		},
 	}
 	coderCalls = callFormat{
-		parser: "qwen3-coder",
+		name: "coder", parser: "qwen3-coder", thinks: true,
 		history: `{% for c in m.tool_calls %}<tool_call>
 <function={{ c.function.name }}>
 {% for name, value in c.function.arguments | items %}<parameter={{ name }}>
@@ -56,45 +62,67 @@ var (
 {% endfor %}</function>
 </tool_call>
 {% endfor %}`,
-		write: func(c call) string {
-			var b strings.Builder
-			fmt.Fprintf(&b, "<tool_call>\n<function=%s>\n", c.name)
-			for _, name := range slices.Sorted(maps.Keys(c.args)) {
-				value, ok := c.args[name].(string)
-				if !ok {
-					value = jsonText(c.args[name])
-				}
-				fmt.Fprintf(&b, "<parameter=%s>\n%s\n</parameter>\n", name, value)
-			}
-			return b.String() + "</function>\n</tool_call>\n"
-		},
+		write: writeCoderCall,
+	}
+	strictCalls = callFormat{
+		name: "strict", parser: "hermes", history: hermesCalls.history, write: hermesCalls.write,
+		rules: `{% set last = namespace(role='assistant') %}{% for m in messages %}
+{% if m.content is not string %}{{ raise_exception('content has to be a string') }}{% endif %}
+{% if m.role == 'system' %}
+{% if not loop.first %}{{ raise_exception('the system message has to be the first') }}{% endif %}
+{% elif m.role == 'user' or m.role == 'assistant' %}
+{% if m.role == last.role or last.role == 'tool' and m.role == 'user' %}
+{{ raise_exception('roles have to alternate') }}{% endif %}
+{% endif %}{% if m.role != 'system' %}{% set last.role = m.role %}{% endif %}
+{% endfor %}`,
 	}
 )
 
-// scriptTemplate is the chat template; CALLS is a format's history. Thinking can be turned off.
-const scriptTemplate = `{% set now = namespace(step=0) %}{% if tools %}<|im_start|>system
+func writeCoderCall(c call) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<tool_call>\n<function=%s>\n", c.name)
+	for _, name := range slices.Sorted(maps.Keys(c.args)) {
+		value, ok := c.args[name].(string)
+		if !ok {
+			value = jsonText(c.args[name])
+		}
+		fmt.Fprintf(&b, "<parameter=%s>\n%s\n</parameter>\n", name, value)
+	}
+	return b.String() + "</function>\n</tool_call>\n"
+}
+
+// scriptTemplate is the chat template. RULES and CALLS are a format's, STEPS is the last step, and formats that think
+// have [scriptPast] and [scriptQuiet].
+const scriptTemplate = `RULES{% set now = namespace(step=0) %}{% if tools %}<|im_start|>system
 # Tools
 {% for t in tools %}{{ t | tojson }}
 {% endfor %}<|im_end|>
 {% endif %}{% for m in messages %}<|im_start|>{{ m.role }}
-{% if m.reasoning_content %}<think>
+PAST{{ m.content }}{% if m.tool_calls %}{% if now.step < STEPS %}{% set now.step = now.step + 1 %}{% endif %}
+CALLS{% endif %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% if not tools %}<|aside|>QUIET{% else %}<|step-{{ now.step }}|>{% endif %}{% endif %}`
+
+// scriptPast is the thinking of a message.
+const scriptPast = `{% if m.reasoning_content %}<think>
 {{ m.reasoning_content }}
 </think>
 
-{% endif %}{{ m.content }}{% if m.tool_calls %}{% set now.step = now.step + 1 %}
-CALLS{% endif %}<|im_end|>
-{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
-{% if not tools %}<|aside|>{% elif enable_thinking is defined and not enable_thinking %}<think>
+{% endif %}`
+
+// scriptQuiet is how the prompt ends without thinking.
+const scriptQuiet = `{% elif enable_thinking is defined and not enable_thinking %}<think>
 
 </think>
 
-<|quiet-{{ now.step }}|>{% else %}<|step-{{ now.step }}|>{% endif %}{% endif %}`
+<|quiet-{{ now.step }}|>`
 
 const (
 	scriptContext = 128 << 10
-	scriptWidth   = 256
-	scriptLogit   = 60 // of the next token: others have at most 20 at this width
-	maxSteps      = 16
+	scriptWidth   = 512
+	// scriptLogit is the logit of the next token. Those of others are random, with a standard deviation of 60/sqrt(512) =
+	// 2.7 for a token that follows one other, and sqrt(n) times that if it follows n others, such as the end.
+	scriptLogit = 60
 	// beyond is the response after the last step: the client made more requests than the script has steps for.
 	beyond = "The script has no such step."
 )
@@ -108,7 +136,7 @@ func scripted(t *testing.T, f callFormat, steps []step, aside string) string {
 	s.say(aside)
 	for i, now := range append(slices.Clone(steps), step{text: beyond}) {
 		s.choose(stepToken(i))
-		if now.think != "" {
+		if now.think != "" && f.thinks {
 			s.say("<think>\n" + now.think + "\n</think>\n\n")
 		}
 		quiet, body := s.special(quietToken(i)), now.text
@@ -117,11 +145,12 @@ func scripted(t *testing.T, f callFormat, steps []step, aside string) string {
 		}
 		s.next[quiet] = s.say(body)
 	}
-	for i := len(steps) + 1; i < maxSteps; i++ {
-		s.next[s.special(stepToken(i))] = s.first
-		s.next[s.special(quietToken(i))] = s.first
+	past, quiet := scriptPast, scriptQuiet
+	if !f.thinks {
+		past, quiet = "", ""
 	}
-	return s.write(strings.Replace(scriptTemplate, "CALLS", f.history, 1))
+	return s.write(strings.NewReplacer("RULES", f.rules, "PAST", past, "CALLS", f.history, "QUIET", quiet,
+		"STEPS", number10(len(steps))).Replace(scriptTemplate))
 }
 
 func stepToken(i int) string  { return fmt.Sprintf("<|step-%d|>", i) }

@@ -7,6 +7,8 @@
 //   - The server's page in a headless Chromium.
 //   - Clients of structured output: openai-js and the AI SDK with Zod's types; instructor, outlines, pydantic-ai and
 //     langchain with pydantic's.
+//   - Coding clients with a scripted model, whose responses are known, and with a real one: Claude Code, Codex,
+//     opencode, the CLIs of GitHub Copilot and Cline, and aider. Open WebUI, over the Ollama API and OpenAI's.
 //   - lm-evaluation-harness, whose scores over the API are those with transformers.
 //
 // setup.sh installs what is missing; a missing tool fails a test. Each user of a test has a home, a store and a docker
