@@ -45,7 +45,7 @@ func renderLimits(input int64) jinja.Limits {
 }
 
 // Render renders a template within a budget. Its limits depend on the size of the input and replace those of the
-// request.
+// request, except that of steps.
 func Render(ctx context.Context, b Budget, t chat.Template, r chat.Request) (string, error) {
 	size := r.Size()
 	if err := checkText(size); err != nil {

@@ -20,26 +20,34 @@ type shapes struct {
 	byText map[string]*fit.Shape
 }
 
-// get returns the shape of a template.
-func (k *shapes) get(ctx context.Context, b Budget, c chat.Chosen, bos, eos string) (*fit.Shape, error) {
+// get returns the shape of the template with a text. probe finds it out.
+func (k *shapes) get(text string, probe func() (*fit.Shape, error)) (*fit.Shape, error) {
+	if k == nil {
+		return probe()
+	}
 	k.mu.Lock()
-	defer k.mu.Unlock() // a second request waits for the first one's finding
-	if s := k.byText[c.Text]; s != nil {
+	defer k.mu.Unlock() // a second request waits for what the first one finds out
+	if s := k.byText[text]; s != nil {
 		return s, nil
 	}
-	s, err := fit.Probe(ctx, func(ctx context.Context, r chat.Request) (string, error) {
-		r.BOS, r.EOS = bos, eos
-		r.Options.Limits.Steps = limits.TemplateProbeSteps
-		return Render(ctx, b, c.Template, r)
-	})
+	s, err := probe()
 	if err != nil {
 		return nil, err
 	}
 	if k.byText == nil {
 		k.byText = map[string]*fit.Shape{}
 	}
-	k.byText[c.Text] = s
+	k.byText[text] = s
 	return s, nil
+}
+
+// probe finds out what the template accepts.
+func (s chosen) probe(ctx context.Context, c Conversation) (*fit.Shape, error) {
+	return fit.Probe(ctx, func(ctx context.Context, r chat.Request) (string, error) {
+		r.BOS, r.EOS = c.BOS, c.EOS
+		r.Options.Limits.Steps = limits.TemplateProbeSteps
+		return Render(ctx, c.Budget, s.Template, r)
+	})
 }
 
 // fitted renders a conversation as the template accepts it. It returns the prompt's text and ids, and the conversation
@@ -50,7 +58,7 @@ func (s chosen) fitted(ctx context.Context, m Model, c Conversation) (string, []
 		return s.withPictures(ctx, m, c)
 	}
 	c = s.continued(c)
-	shape, err := s.shapes.get(ctx, c.Budget, s.Chosen, c.BOS, c.EOS)
+	shape, err := s.shapes.get(s.Text, func() (*fit.Shape, error) { return s.probe(ctx, c) })
 	if err != nil {
 		return "", nil, c, err
 	}

@@ -170,13 +170,8 @@ func (c Conversation) withPictureTokens(m Model) (Conversation, error) {
 	rest := c.Pictures
 	c.Pictures = nil
 	for i, message := range c.Messages {
-		n := 0
-		for _, p := range message.Parts {
-			if p.Type == "image" {
-				n++
-			}
-		}
-		if n = min(n, len(rest)); n == 0 {
+		n := min(pictureParts(message), len(rest))
+		if n == 0 {
 			continue
 		}
 		text, pictures, err := m.ShowPictures(message.Content, rest[:n])
@@ -188,6 +183,16 @@ func (c Conversation) withPictureTokens(m Model) (Conversation, error) {
 		c.Messages[i].Parts, c.Messages[i].Content = nil, text
 	}
 	return c, nil
+}
+
+// pictureParts counts the pictures of a message.
+func pictureParts(m chat.Message) (n int) {
+	for _, p := range m.Parts {
+		if p.Type == "image" {
+			n++
+		}
+	}
+	return n
 }
 
 // parseTools converts tools to what a parser needs.

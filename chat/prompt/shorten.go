@@ -83,13 +83,7 @@ func without(c Conversation, list [][]int) Conversation {
 	messages, pictures := c.Messages, c.Pictures
 	c.Messages, c.Pictures = nil, nil
 	for i, m := range messages {
-		n := 0
-		for _, p := range m.Parts {
-			if p.Type == "image" {
-				n++
-			}
-		}
-		n = min(n, len(pictures))
+		n := min(pictureParts(m), len(pictures))
 		if _, dropped := slices.BinarySearch(drop, i); !dropped {
 			c.Messages, c.Pictures = append(c.Messages, m), append(c.Pictures, pictures[:n]...)
 		}

@@ -18,9 +18,9 @@ type Style struct {
 	Texts     *settings.Texts
 	Templates *chat.Templates // none: prompts are used verbatim
 
-	name          string // the model's name, for errors
-	fromModelfile bool   // the template is that of a TEMPLATE line
-	shapes        *shapes
+	name          string  // the model's name, for errors
+	fromModelfile bool    // the template is that of a TEMPLATE line
+	shapes        *shapes // nil: nothing is kept
 }
 
 // Open reads an image's texts and templates. Templates are compiled when a request needs them; see [Style.Ready].
@@ -45,11 +45,6 @@ func (s *Style) Ready(ctx context.Context, r chat.Request) error {
 // choose returns the template of a request, or none for a model without templates.
 func (s *Style) choose(ctx context.Context, r chat.Request) (chosen, error) {
 	c := chosen{Style: s}
-	if s.shapes == nil {
-		other := *s
-		other.shapes = &shapes{} // of a literal: nothing is kept
-		c.Style = &other
-	}
 	if !s.HasTemplate() {
 		return c, nil
 	}
