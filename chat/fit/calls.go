@@ -1,14 +1,12 @@
 package fit
 
 import (
-	"strings"
-
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
 // fitCalls adapts tool calls and their results.
-func (s *Shape) fitCalls(list []chat.Message, c Calls) []chat.Message {
+func (c Calls) fitCalls(list []chat.Message) []chat.Message {
 	var out []chat.Message
 	names := map[string]string{} // of calls, by id
 	for i := 0; i < len(list); i++ {
@@ -96,13 +94,11 @@ func (c Calls) textRound(m chat.Message, results []chat.Message) []chat.Message 
 
 // asText returns a result as a user turn.
 func asText(r chat.Message) chat.Message {
-	head := "Result of the tool:\n"
+	head := chat.Message{Role: roleUser, Content: "Result of the tool:", At: r.At}
 	if r.Name != "" {
-		head = "Result of " + r.Name + ":\n"
+		head.Content = "Result of " + r.Name + ":"
 	}
-	out := joined(chat.Message{Role: roleUser, Content: strings.TrimSpace(head), At: r.At}, chat.Message{
-		Content: r.Content, Parts: r.Parts})
-	return out
+	return joined(head, chat.Message{Content: r.Content, Parts: r.Parts})
 }
 
 // OneByOne returns a message for each call of m, and behind it the results that name the call. Results that name none
@@ -130,7 +126,7 @@ func OneByOne(m chat.Message, results []chat.Message) []chat.Message {
 }
 
 // afterResults adapts user turns that follow a result.
-func (s *Shape) afterResults(list []chat.Message, c Calls) []chat.Message {
+func (c Calls) afterResults(list []chat.Message) []chat.Message {
 	if c.UserAfter {
 		return list
 	}

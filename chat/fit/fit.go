@@ -17,9 +17,9 @@ func (s *Shape) Fit(list []chat.Message, tools bool) []chat.Message {
 		}
 		out = append(out, plain(m))
 	}
-	out = s.fitCalls(out, c)
+	out = c.fitCalls(out)
 	out = s.fitSystem(out)
-	out = s.afterResults(out, c)
+	out = c.afterResults(out)
 	out = s.alternating(out)
 	out = s.begun(out, c)
 	for i, m := range out {
@@ -145,10 +145,7 @@ func joined(a, b chat.Message) chat.Message {
 			parts = append(parts, chat.Part{Type: "text", Text: between})
 		}
 		a.Parts = append(parts, b.Parts...)
-		a.Content = ""
-		for _, p := range a.Parts {
-			a.Content += p.Text
-		}
+		a.Content = textOf(a.Parts)
 	} else {
 		a.Content = joinedText(a.Content, b.Content)
 	}
@@ -173,12 +170,16 @@ func plain(m chat.Message) chat.Message {
 	if m.Parts == nil || slices.ContainsFunc(m.Parts, func(p chat.Part) bool { return p.Type != "text" }) {
 		return m
 	}
-	m.Content = ""
-	for _, p := range m.Parts {
-		m.Content += p.Text
-	}
-	m.Parts = nil
+	m.Content, m.Parts = textOf(m.Parts), nil
 	return m
+}
+
+func textOf(parts []chat.Part) string {
+	var text strings.Builder
+	for _, p := range parts {
+		text.WriteString(p.Text)
+	}
+	return text.String()
 }
 
 // withParts returns a message whose text is a list of parts.

@@ -30,7 +30,7 @@ type prober struct {
 	err    error // that ends the probing: the context's, or one of memory
 }
 
-// mostSlow is after how many renders that exceed a limit a template counts as one that refuses everything.
+// mostSlow is the number of renders over a limit after which a template counts as refusing everything.
 const mostSlow = 4
 
 // Probe finds out what a template accepts. Nothing is known of one that refuses even a single user turn, for lack of
@@ -128,7 +128,7 @@ func (p *prober) callShows() bool {
 		return false
 	case !p.calls.Text && !strings.Contains(text, key1):
 		return false
-	case strings.Contains(text, "None") && !p.hides("None"):
+	case strings.Contains(text, "None") && !p.always("None"):
 		return false
 	}
 	more := append(waiting, p.said(said1), p.user(user2))
@@ -136,8 +136,8 @@ func (p *prober) callShows() bool {
 	return ok
 }
 
-// hides reports whether a text is part of prompts without calls, so that it says nothing about them.
-func (p *prober) hides(word string) bool {
+// always reports whether a word is part of a prompt without calls, too.
+func (p *prober) always(word string) bool {
 	text, ok := p.text([]chat.Message{p.user(user1)}, user1)
 	return ok && strings.Contains(text, word)
 }

@@ -57,7 +57,7 @@ func anything() *Shape {
 // strict is the shape that every template accepts, if it accepts any conversation of several turns: turns of text that
 // alternate, beginning with the user.
 func (s *Shape) strict() *Shape {
-	return &Shape{Assistant: s.Assistant, Parts: s.Parts, System: Nowhere, EmptyUser: s.EmptyUser, Thinking: s.Thinking}
+	return &Shape{Assistant: s.Assistant, Parts: s.Parts, System: Nowhere, EmptyUser: s.EmptyUser}
 }
 
 // calls returns what is accepted in a request that offers tools, or not.

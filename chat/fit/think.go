@@ -32,17 +32,17 @@ func (p *prober) thinking() {
 	whenOff, ok2 := with(&off, "")
 	t.Switch = ok && ok2 && whenOn != whenOff
 	const unknown = "xql1z"
-	without, any := with(&on, unknown)
+	without, lenient := with(&on, unknown)
 	switch {
-	case any && strings.Contains(without, unknown): // printed as it is
+	case lenient && strings.Contains(without, unknown): // printed as it is
 		t.Levels = common
 	default:
 		distinct := false
 		for _, level := range levels {
 			text, ok := with(&on, level)
-			differs := ok && (!any || text != without)
+			differs := ok && (!lenient || text != without)
 			distinct = distinct || differs
-			if differs || any && slices.Contains(common, level) {
+			if differs || lenient && slices.Contains(common, level) {
 				t.Levels = append(t.Levels, level)
 			}
 		}

@@ -112,7 +112,8 @@ func (t Thinking) Or(other Thinking) Thinking {
 	return t
 }
 
-// Set sets the thinking of a prompt. A budget without a level is about a level, for models that have those.
+// Set sets the thinking of a prompt. A budget without a level also chooses a level, for models that have levels
+// but no budget.
 func (t Thinking) Set(r *chat.Request) {
 	r.Think, r.ThinkLevel, r.ThinkBudget = t.On, t.Level, t.Budget
 	if t.Budget == nil || t.Level != "" {
