@@ -75,7 +75,7 @@ const (
 func (s *api) earlier(owner, id string) ([]items.Item, error) {
 	list, err := s.stored.Conversation(owner, id, true)
 	if errors.Is(err, stored.ErrUnknown) {
-		return nil, wire.NotFound(previousField, "%v: %s", err, storeRemedy)
+		return nil, wire.BadParam(previousField, "%w: %s", err, storeRemedy)
 	}
 	if err != nil {
 		return nil, wire.BadParam(previousField, "%v", err)

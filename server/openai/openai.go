@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/keys"
+	"github.com/ingotml/ingot/server/openai/stored"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -50,7 +51,7 @@ func openAICode(t wire.Error) string {
 	case code != "":
 	case t.Status == http.StatusUnauthorized:
 		return "invalid_api_key"
-	case t.Status == http.StatusNotFound && t.Param == previousField:
+	case t.Param == previousField && errors.Is(t.Err, stored.ErrUnknown):
 		return "previous_response_not_found"
 	}
 	return string(code)

@@ -87,7 +87,7 @@ func TestStoredResponses(t *testing.T) {
 		method, path, _ := strings.Cut(request, " ")
 		f.Has(t, method, "/v1/responses"+path, "", 404, `"store\": true`, `"type":"invalid_request_error"`)
 	}
-	f.Has(t, "POST", "/v1/responses", `{"model":"talk","previous_response_id":"`+second.ID+`","input":"x"}`, 404,
+	f.Has(t, "POST", "/v1/responses", `{"model":"talk","previous_response_id":"`+second.ID+`","input":"x"}`, 400,
 		`"param":"previous_response_id"`, `"code":"previous_response_not_found"`, "send the whole conversation")
 }
 

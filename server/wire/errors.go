@@ -23,9 +23,12 @@ type failure struct {
 	message string
 	param   string         // the invalid parameter, or ""
 	field   *jsonfit.Error // about it; nil: the message is not about one
+	cause   error          // that the message wraps, or nil
 }
 
 func (f *failure) Error() string { return f.message }
+
+func (f *failure) Unwrap() error { return f.cause }
 
 // Errorf returns an error with an HTTP status.
 func Errorf(status int, format string, args ...any) error {
@@ -37,9 +40,12 @@ func BadRequest(format string, args ...any) error {
 	return Errorf(http.StatusBadRequest, format, args...)
 }
 
-// BadParam returns a client error about a parameter of the request.
+// BadParam returns a client error about a parameter of the request. As in [fmt.Errorf], %w wraps an error.
 func BadParam(name, format string, args ...any) error {
-	return &failure{status: http.StatusBadRequest, message: name + ": " + fmt.Sprintf(format, args...), param: name}
+	err := fmt.Errorf(format, args...)
+	return &failure{
+		status: http.StatusBadRequest, message: name + ": " + err.Error(), param: name, cause: errors.Unwrap(err),
+	}
 }
 
 // BadJSON returns the client error of jsonfit's error, or nil. Its path has the form of the API: see [Dialects].
@@ -53,12 +59,7 @@ func BadJSON(err error) error {
 	case len(e.Path) == 0 && !e.Named:
 		return BadRequest("the request: %v", e)
 	}
-	return &failure{http.StatusBadRequest, e.Error(), e.Path.String(), e}
-}
-
-// NotFound returns a client error about a parameter of the request that names something that does not exist.
-func NotFound(name, format string, args ...any) error {
-	return &failure{status: http.StatusNotFound, message: name + ": " + fmt.Sprintf(format, args...), param: name}
+	return &failure{status: http.StatusBadRequest, message: e.Error(), param: e.Path.String(), field: e}
 }
 
 // Error is an error as reported to the client.
