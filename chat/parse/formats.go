@@ -24,9 +24,10 @@ type format struct {
 
 // form is one syntax of a call.
 type form struct {
-	open string // opening tag
-	tag  string // closing tag; "" if the body determines its own end
-	end  func(offer) ender
+	open  string // opening tag
+	first string // of a form without a tag: the bytes that it may begin with
+	tag   string // closing tag; "" if the body determines its own end
+	end   func(offer) ender
 	// parse parses a body. complete is false if the text ended inside the call; parse must then fail unless the call can
 	// be used as it is.
 	parse func(t tools, body string, complete bool) ([]ToolCall, error)
@@ -54,8 +55,10 @@ var formats = map[string]*format{
 	"passthrough": {},
 	// Thinking and content, no calls.
 	"thinking": {think: thinkTags},
-	// JSON in <tool_call>: Hermes 2 Pro, Qwen 2.5, Granite 4 and others.
-	"hermes": {think: thinkTags, forms: toolCallForms, syntax: &toolCallObjects},
+	// JSON in <tool_call>: Hermes 2 Pro, Qwen 2.5, Granite 4 and others. Small models, among them those of Qwen 2.5 Coder,
+	// often leave the tags out or write a code fence instead.
+	"hermes": {think: thinkTags, forms: toolCallForms, syntax: &toolCallObjects,
+		bare: &form{first: "{[`", end: func(offer) ender { return &fencedEnd{fence: jsonTag{tag: fence}} }, parse: parseFenced}},
 	"qwen3": {think: thinkTags, forms: toolCallForms,
 		syntax: &toolCallObjects},
 	// <function=...> in <tool_call>. These models sometimes forget </think> before a call.
@@ -175,7 +178,7 @@ var formats = map[string]*format{
 			open: "<|python_tag|>", end: func(o offer) ender { return &pythonEnd{o: o} }, parse: parsePython,
 			untilEnd: func(body []byte) bool { return firstByte(body) != '{' },
 		}},
-		bare:   &form{end: func(offer) ender { return &bareEnd{} }, parse: parseBare},
+		bare:   &form{first: "{[", end: func(offer) ender { return &bareEnd{} }, parse: parseBare},
 		around: []string{"<|python_start|>", "<|python_end|>"},
 		noise:  []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
 		syntax: &callSyntax{next: "; ", call: objects("name", "parameters")},

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -115,6 +116,34 @@ func TestMistral(t *testing.T) {
 	for _, none := range []string{"[TOOL_CALLS] no arguments", "[TOOL_CALLS]" + strings.Repeat("x", 3*maxName)} {
 		check(t, "mistral", offered, none, `C"`+none+`"`)
 	}
+}
+
+// TestHermesWithoutTags: calls without <tool_call>, as small models write them, count only at the start and only of
+// offered tools.
+func TestHermesWithoutTags(t *testing.T) {
+	const call, other = `{"name": "f", "arguments": {"a": "x"}}`, `{"name": "g", "arguments": {}}`
+	for in, want := range map[string]string{
+		call:                            `f{"a":"x"}`,
+		"```json\n" + call + "\n```":    `f{"a":"x"}`,
+		"```\n" + call + "\n```\nDone.": `f{"a":"x"} C"Done."`,
+		"```json\n" + call + "\n" + other + "\n```":   `f{"a":"x"} g{}`,
+		"```json\n[" + call + ", " + other + "]\n```": `f{"a":"x"} g{}`,
+		call + "\n" + other:                           `f{"a":"x"} g{}`,
+		"<think>hm</think>```json\n" + call + "\n```": `T"hm" f{"a":"x"}`,
+		"```json\n" + call:                            `f{"a":"x"}`,
+	} {
+		check(t, "hermes", offered, in, want)
+	}
+	for _, text := range []string{
+		"```json\n" + `{"answer": 42}` + "\n```", "```json\n" + `{"name": "nosuch"}` + "\n```", "```python\nf()\n```",
+		"```json5\n" + call + "\n```", "`f` is a tool", "``", "So: ```json\n" + call + "\n```", "So: " + call, "[1, 2]",
+		"[a link](x)", "```json\n{1}\n```",
+	} {
+		check(t, "hermes", offered, text, fmt.Sprintf("C%q", text))
+	}
+	cut := "```json\n" + `{"name": "f", "argu`
+	check(t, "hermes", offered, cut, fmt.Sprintf("I%q", cut))
+	check(t, "hermes", Options{}, call, fmt.Sprintf("C%q", call))
 }
 
 func TestLlama(t *testing.T) {

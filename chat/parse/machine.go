@@ -165,8 +165,9 @@ func (m *machine) reject() {
 
 // plain processes a byte of text.
 func (m *machine) plain(b byte) {
-	if m.f.bare != nil && (b == '{' || b == '[') && m.state == inContent && (m.fresh || m.after) && m.calls() {
-		m.begin(m.f.bare)
+	bare := m.f.bare
+	if bare != nil && strings.IndexByte(bare.first, b) >= 0 && m.state == inContent && (m.fresh || m.after) && m.calls() {
+		m.begin(bare)
 		m.callByte(b)
 		return
 	}
