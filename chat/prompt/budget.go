@@ -28,6 +28,15 @@ var ErrLong = fault.Register(fmt.Errorf("%w: too long", runtime.ErrPrompt), faul
 	Rank: fault.Request + 1, Status: fault.Invalid, Code: fault.CodeContext,
 })
 
+// TooLong returns an [ErrLong] that says only this: clients recognize the words of the API that they use.
+func TooLong(format string, args ...any) error { return &long{fmt.Sprintf(format, args...)} }
+
+type long struct{ text string }
+
+func (e *long) Error() string { return e.text }
+
+func (e *long) Unwrap() error { return ErrLong }
+
 // checkText rejects texts that exceed the limit.
 func checkText(bytes int64) error {
 	if bytes > limits.PromptText {

@@ -39,7 +39,7 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if n, limit := len(built.IDs), m.Context(); n >= limit {
-		return fmt.Errorf("%s: %d tokens > %d maximum: %w", tooLong, n, limit-1, prompt.ErrLong)
+		return prompt.TooLong("%s: %d tokens > %d maximum", tooLong, n, limit-1)
 	}
 	j, err := s.messagesJob(m, built, &q, tools)
 	if err != nil {

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/ingotml/ingot/chat/prompt"
@@ -75,7 +74,7 @@ func orNull(s string) *string {
 // checkLength rejects prompts that exceed the context length early, with the error that clients recognize.
 func checkLength(m *server.Model, p *prompt.Prompt) error {
 	if n, limit := len(p.IDs), m.Context(); n >= limit {
-		return fmt.Errorf("the prompt has %d tokens, the model's context length is %d: %w", n, limit, prompt.ErrLong)
+		return prompt.TooLong("this model's maximum context length is %d tokens, and the prompt has %d: shorten it", limit, n)
 	}
 	return nil
 }
