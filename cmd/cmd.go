@@ -89,6 +89,8 @@ func remedy(err error) string {
 	switch {
 	case errors.As(err, &unknown) && unknown.Empty:
 		return ", which is empty; `ingot pull NAME` or `ingot create NAME DIR` adds a model"
+	case errors.Is(err, remote.ErrSkipped):
+		return fault.Remedy(err)
 	case errors.As(err, &auth) && auth.Key == "":
 		return fmt.Sprintf("; `ingot login %s` stores credentials", auth.Host)
 	case errors.As(err, &status) && status.Status == http.StatusForbidden:

@@ -11,6 +11,7 @@ import (
 // transferFlags are the flags of commands that use registries.
 type transferFlags struct {
 	plainHTTP, insecure bool
+	strict              bool
 	caFile              string
 	concurrency         int
 }
@@ -27,6 +28,7 @@ func (f *transferFlags) addConnection(c *cobra.Command) {
 	c.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "use no TLS (default for registries on this machine)")
 	c.Flags().BoolVar(&f.insecure, "insecure", false, "do not check the registry's certificate")
 	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM `file` of additional certificate authorities")
+	c.Flags().BoolVar(&f.strict, "strict", false, "fail instead of leaving out an optional step with a warning")
 }
 
 // connection returns the options of the flags for reaching registries.
@@ -43,6 +45,7 @@ func (f *transferFlags) connection() (remote.Options, error) {
 		PlainHTTP: f.plainHTTP,
 		Insecure:  f.insecure,
 		CAFile:    f.caFile,
+		Strict:    f.strict,
 		UserAgent: "ingot/" + Version,
 	}, nil
 }

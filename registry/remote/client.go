@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -37,6 +38,9 @@ type Options struct {
 	// callers that act for others, such as a server. Mirrors may be at any address. With a Transport, only hosts that need
 	// no DNS lookup are checked.
 	Private func(host string) bool
+
+	// Strict makes an optional step that fails an error, instead of a warning; see [Client.Skipped].
+	Strict bool
 
 	// Warn receives each warning of a registry once. host is empty if it is about none. It may be nil, and may be called
 	// by several goroutines at a time.
@@ -82,12 +86,27 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// warn passes a warning on, unless the same one was emitted before.
-func (c *Client) warn(host, text string) {
-	text = redact.Clip(text)
+// Skipped is called when an optional step, such as a mount, has failed and is left out; err says what is left out and
+// why. It warns and returns nil. With [Options.Strict], or after an interruption by the user, it returns an error.
+func (c *Client) Skipped(host string, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case c.opts.Strict:
+		return fmt.Errorf("%s: %w: %w", host, ErrSkipped, err)
+	}
+	c.warnOnce(host, err.Error(), math.MaxInt) // never lost among a registry's own warnings
+	return nil
+}
+
+// warn passes on a registry's own warning, unless the same one was emitted before, or too many.
+func (c *Client) warn(host, text string) { c.warnOnce(host, redact.Clip(text), maxWarnings) }
+
+// warnOnce emits a warning, unless the same one was emitted before, or as many as limit.
+func (c *Client) warnOnce(host, text string, limit int) {
 	c.mu.Lock()
 	key := host + "\n" + text
-	again := c.warned[key] || len(c.warned) >= maxWarnings
+	again := c.warned[key] || len(c.warned) >= limit
 	if !again {
 		c.warned[key] = true
 	}

@@ -17,6 +17,11 @@ import (
 
 // Errors for use with [errors.Is].
 var (
+	ErrSkipped = fault.Register(errors.New("an optional step failed"), fault.Kind{
+		Name: "registry/remote.ErrSkipped", Means: "an optional step failed, and `--strict` was given",
+		Rank:   fault.Registry,
+		Remedy: "without --strict this is a warning, and the command goes on",
+	})
 	ErrUnauthorized = fault.Register(errors.New("not authorized"), fault.Kind{
 		Name: "registry/remote.ErrUnauthorized", Means: "credentials for the registry are missing, wrong or insufficient",
 		Rank: fault.Registry + 1, Transfer: fault.Forbidden,

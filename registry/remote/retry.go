@@ -103,7 +103,7 @@ func Temporary(err error) bool {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.Is(err, manifest.ErrNoSpace),
 		errors.As(err, &path), errors.Is(err, manifest.ErrCorrupt), errors.Is(err, manifest.ErrBlobMissing),
-		errors.As(err, &redirect), errors.Is(err, ErrPrivateAddress):
+		errors.As(err, &redirect), errors.Is(err, ErrPrivateAddress), errors.Is(err, ErrSkipped):
 		return false
 	case errors.Is(err, ErrCertificate), errors.Is(err, ErrPlainHTTP), errors.Is(err, ErrTLS),
 		errors.As(err, &alert), errors.As(err, &record):
