@@ -41,6 +41,7 @@ type host struct {
 	challenge       *transport.Challenge // nil: no authentication required
 	credentials     map[string]*credential
 	flights         map[string]*flight
+	abilities       Abilities
 }
 
 // host returns the state of a registry, creating it on first use.
@@ -79,7 +80,7 @@ func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 		c: c, name: hostname, addr: reg.RegistryStr(), scheme: scheme,
 		maxAttempts: c.opts.Attempts, keychain: c.opts.Keychain,
 		named: map[string]naming{}, responseClasses: map[string]address.Class{},
-		credentials: map[string]*credential{}, flights: map[string]*flight{},
+		credentials: map[string]*credential{}, flights: map[string]*flight{}, abilities: guess(reg.RegistryStr()),
 	}, nil
 }
 

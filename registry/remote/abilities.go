@@ -1,0 +1,91 @@
+package remote
+
+import "strings"
+
+// Abilities is what a registry can do, as far as this session has found out. The zero value is a registry that follows
+// the specification. All transfers of a [Client] with a registry share one: see [Repository.Learn].
+type Abilities struct {
+	NoChunks    bool  // a blob is sent in one PUT
+	Chunks      bool  // a blob has arrived in chunks
+	NoPieces    bool  // its chunks have to be larger than those at hand while a blob is made
+	MaxChunk    int64 // a larger chunk was refused; 0: none was
+	MaxPut      int64 // a larger PUT of a whole blob was refused; 0: none was
+	NoMount     bool  // without a source repository
+	NoMountFrom bool  // nor with one
+	NoReferrers bool  // no referrers API
+	Look        Look  // how to ask for a blob
+	Looked      bool  // it has answered whether it has a blob
+}
+
+// Look is a way to ask a registry whether it has a blob.
+type Look int
+
+// The ways, the best first.
+const (
+	LookHead Look = iota // HEAD
+	LookGet              // GET of the first byte
+	LookNone             // it does not say
+)
+
+// Abilities returns what the registry can do.
+func (r *Repository) Abilities() Abilities {
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	return r.host.abilities
+}
+
+// Learn changes what the registry can do. Several transfers may meet one failure: change must have the same result if it
+// is called again. So a size is derived from that of the failed request, not from the one in use by now.
+func (r *Repository) Learn(change func(*Abilities)) {
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	change(&r.host.abilities)
+}
+
+// MinChunk is the size below which chunks do not shrink.
+const MinChunk = 256 << 10
+
+// Shrink returns the size to send after n bytes were refused or lost: half of it, or less after more failures in a row,
+// but at least the floor. It returns 0 if n was not larger than that.
+func Shrink(n, floor int64, failures int) int64 {
+	if n <= floor {
+		return 0
+	}
+	return max(n>>max(failures, 1), floor)
+}
+
+// AtMost lowers a limit: 0 is none.
+func AtMost(limit *int64, n int64) {
+	if *limit == 0 || n < *limit {
+		*limit = n
+	}
+}
+
+// Limit returns n, or the limit if it is lower.
+func Limit(n, limit int64) int64 {
+	if limit > 0 {
+		return min(n, limit)
+	}
+	return n
+}
+
+// onePut are the registries that are known to take chunks badly or not at all: names, or endings that begin with a dot.
+// They only save the first try.
+var onePut = []string{
+	"ghcr.io",                       // 416 to chunks of more than 4 MiB
+	".pkg.dev", "gcr.io", ".gcr.io", // no chunks
+	// Amazon ECR answers 201 to the first chunk and drops the others.
+	".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".on.aws", ".on.amazonwebservices.com.cn",
+	"public.ecr.aws", "ecr-public.aws.com",
+}
+
+// guess returns what the registry of an address can probably do.
+func guess(addr string) Abilities {
+	name, _, _ := strings.Cut(strings.ToLower(addr), ":")
+	for _, known := range onePut {
+		if name == known || strings.HasPrefix(known, ".") && strings.HasSuffix(name, known) {
+			return Abilities{NoChunks: true}
+		}
+	}
+	return Abilities{}
+}
