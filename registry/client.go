@@ -21,7 +21,6 @@ type Client struct {
 	opts Options
 	conn *remote.Client
 	tune tuning // how blobs are downloaded
-	rule func(host string) hostRule
 
 	events sync.Mutex
 }
@@ -31,7 +30,7 @@ func New(opts Options) (*Client, error) {
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = DefaultConcurrency
 	}
-	c := &Client{opts: opts, tune: defaultTuning, rule: ruleOf}
+	c := &Client{opts: opts, tune: defaultTuning}
 	warn := opts.Connection.Warn
 	opts.Connection.Warn = func(host string, err error) {
 		if warn != nil {

@@ -31,11 +31,11 @@ func newClient(t testing.TB, change ...func(*Options)) *Client {
 // putSmall pushes a small blob to the repository of a name.
 func putSmall(t testing.TB, c *Client, name manifest.Name) error {
 	t.Helper()
-	r, err := c.conn.Repository(name, remote.Push)
+	p, err := c.preparePusher(nil, name, PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.PutBytes(t.Context(), []byte("x"))
+	return p.sendBytes(t.Context(), [][]byte{[]byte("x")})
 }
 
 // repositoryAt returns the repository of a name.

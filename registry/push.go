@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,7 +29,7 @@ const (
 type PushOptions struct {
 	Format      string        // of the manifest, such as [manifest.FormatOllama]; empty: as stored
 	NoReferrers bool          // do not push signatures and other referrers
-	ChunkSize   int64         // bytes per request of a large blob; 0: DefaultChunkSize
+	ChunkSize   int64         // bytes per request; 0: DefaultChunkSize, and small blobs are not resumable
 	Stall       time.Duration // abort a connection that accepts no byte for this long; 0: DefaultUploadStall
 }
 
@@ -43,6 +42,9 @@ const (
 // uploadsPerSlot is the number of open uploads for each send slot: opening a session and committing a blob take a
 // registry a while, during which another upload uses the slot.
 const uploadsPerSlot = 2
+
+// looksPerSlot is the number of blobs that are asked for at a time, for each send slot, where nothing is sent.
+const looksPerSlot = 6
 
 // Push uploads the model src to the registry and repository of dst, under its tag, and returns the digest of its
 // manifest. Blobs that the registry has are skipped. A blob of another repository of the registry is mounted if the
@@ -121,15 +123,15 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 
 // preparePusher returns a pusher without session records, which the lock protects.
 func (c *Client) preparePusher(s *store.Store, dst manifest.Name, opts PushOptions) (*pusher, error) {
+	given := opts.ChunkSize > 0
 	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
 	r, err := c.conn.Repository(dst, remote.Push)
 	if err != nil {
 		return nil, err
 	}
-	p := &pusher{c: c, s: s, from: storedDocuments{s}, dst: dst, r: r, opts: opts, rule: c.rule(dst.Host),
+	p := &pusher{c: c, s: s, from: storedDocuments{s}, dst: dst, r: r, opts: opts, chunkGiven: given,
 		sendSlots: make(chan struct{}, c.opts.Concurrency)}
-	p.chunkSize.Store(opts.ChunkSize)
 	return p, nil
 }
 
@@ -142,16 +144,11 @@ type pusher struct {
 	dst    manifest.Name
 	r      *remote.Repository
 	opts   PushOptions
-	rule   hostRule    // how the registry deviates from the specification
 	notes  uploadNotes // nil if the store is read-only
 
-	mounter   *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
-	noChunks  atomic.Bool        // the registry accepts only monolithic uploads
-	noPieces  atomic.Bool        // its chunks have to be larger than the pieces of Uploader.Stream
-	noMount   atomic.Bool        // the registry rejects mounts without a source repository
-	noFrom    atomic.Bool        // the credentials do not cover the mount sources
-	chunkSize atomic.Int64
-	sendSlots chan struct{} // limits how many requests send bytes at a time
+	chunkGiven bool               // opts.ChunkSize is not the default
+	mounter    *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
+	sendSlots  chan struct{}      // limits how many requests send bytes at a time
 }
 
 // blob is a blob to push.
@@ -214,27 +211,31 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 		}
 	}
 	tagged, err := p.r.HeadManifest(ctx, ref)
-	if err != nil {
+	var unasked *remote.StatusError // a role may push, but not read
+	if err != nil && (!errors.As(err, &unasked) || remote.Temporary(err)) {
 		return "", err
 	}
 	p.c.emit(Event{Kind: Plan, Total: total}) // only after the first response: a refused push has no plan
 	known := tagged == root.Digest
-	if !known && ref != string(root.Digest) { // the manifest may have another tag
+	if !known && unasked == nil && ref != string(root.Digest) { // the manifest may have another tag
 		d, err := p.r.HeadManifest(ctx, string(root.Digest))
 		known = err == nil && d == root.Digest
 	}
 	send := all
-	if known { // a registry that has a manifest has its blobs
-		for _, b := range blobs {
-			p.present(b)
+	if known {
+		if send, err = p.missing(ctx, all, blobs); err != nil {
+			return "", err
 		}
-		send = slices.DeleteFunc(slices.Clone(all), func(b blob) bool {
-			return slices.ContainsFunc(blobs, func(k blob) bool { return k.Digest == b.Digest })
-		})
 	}
 	for again := false; ; again = true {
 		if err := p.sendBlobs(ctx, send); err != nil {
 			return "", err
+		}
+		if unasked != nil && !again {
+			skipped := fmt.Errorf("it does not say which manifest is %s, so it is sent: %w", ref, unasked)
+			if err := p.c.conn.Skipped(p.dst.Host, skipped); err != nil {
+				return "", err
+			}
 		}
 		err := p.sendManifests(ctx, docs, attached, ref, tagged)
 		if err == nil {
@@ -248,6 +249,36 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 		}
 		send = all
 	}
+}
+
+// missing returns the blobs to send where the registry has the manifest of some of them: those that it has lost since,
+// and the others.
+func (p *pusher) missing(ctx context.Context, all, some []blob) ([]blob, error) {
+	there := make([]bool, len(all))
+	ask, ctx := errgroup.WithContext(ctx)
+	ask.SetLimit(looksPerSlot * p.c.opts.Concurrency)
+	for i, b := range all {
+		if !slices.ContainsFunc(some, func(k blob) bool { return k.Digest == b.Digest }) {
+			continue
+		}
+		ask.Go(func() (err error) {
+			there[i], err = p.headBlob(ctx, b)
+			there[i] = there[i] || p.r.Abilities().Look == remote.LookNone // its manifest has to do
+			return err
+		})
+	}
+	if err := ask.Wait(); err != nil {
+		return nil, err
+	}
+	var list []blob
+	for i, b := range all {
+		if there[i] {
+			p.present(b)
+		} else {
+			list = append(list, b)
+		}
+	}
+	return list, nil
 }
 
 // present reports that the registry has a blob, and deletes the record of its upload.
@@ -282,11 +313,23 @@ func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
 	return send.Wait()
 }
 
+// sendBytes uploads blobs that are at hand.
+func (p *pusher) sendBytes(ctx context.Context, contents [][]byte) error {
+	blobs := make([]blob, len(contents))
+	for i, b := range contents {
+		blobs[i] = blob{Descriptor: ocispec.Descriptor{Digest: digest.FromBytes(b), Size: int64(len(b))}, data: b}
+	}
+	return p.sendBlobs(ctx, blobs)
+}
+
 // findMountSources sets the repositories that each blob may be mounted from: those of the same host that models of the
 // store were pulled from or pushed to.
 func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
 	if p.source != nil {
 		p.mountCopied(blobs)
+		return
+	}
+	if p.s == nil {
 		return
 	}
 	homes, err := p.s.Homes(ctx, p.dst.Host)

@@ -75,12 +75,12 @@ func TestPushMountsAnonymously(t *testing.T) {
 	}
 }
 
-// TestPushMonolithic: hosts with a hostRule get each blob in a single request.
+// TestPushMonolithic: registries that are known to take no chunks get each blob in a single request.
 func TestPushMonolithic(t *testing.T) {
 	p, s := rt.New(t), rt.NewStore(t)
 	name, want := rt.PutModel(t, s, "m", 3*mib)
 	c := newClient(t)
-	c.rule = func(string) hostRule { return hostRule{monolithic: true} }
+	repositoryAt(t, c, p.Host()+"/m", remote.Push).Learn(func(a *remote.Abilities) { a.NoChunks = true })
 	p.Once("PUT", rt.UploadRoute, rt.CutRequest(2*mib, true)).After(1)
 	if _, err := c.Push(t.Context(), s, name, p.Name("m"), PushOptions{ChunkSize: mib}); err != nil {
 		t.Fatal(err)

@@ -140,19 +140,17 @@ func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType 
 	if err := json.Unmarshal(m, &doc); err != nil || doc.Subject == nil {
 		return "", fmt.Errorf("manifest without a subject: %w", manifest.ErrInvalidManifest)
 	}
-	r, err := c.conn.Repository(dst, remote.Push)
+	p, err := c.preparePusher(nil, dst, PushOptions{})
 	if err != nil {
 		return "", err
 	}
-	for _, b := range blobs {
-		if err := r.PutBytes(ctx, b); err != nil {
-			return "", err
-		}
+	if err := p.sendBytes(ctx, blobs); err != nil {
+		return "", err
 	}
-	listed, err := r.PutManifest(ctx, string(desc.Digest), remote.Manifest{MediaType: mediaType, Digest: desc.Digest,
+	listed, err := p.r.PutManifest(ctx, string(desc.Digest), remote.Manifest{MediaType: mediaType, Digest: desc.Digest,
 		Bytes: m})
 	if err == nil && !listed {
-		err = r.TagReferrers(ctx, doc.Subject.Digest, []ocispec.Descriptor{desc})
+		err = p.r.TagReferrers(ctx, doc.Subject.Digest, []ocispec.Descriptor{desc})
 	}
 	return desc.Digest, err
 }

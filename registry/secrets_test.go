@@ -113,6 +113,7 @@ func TestSignedURLs(t *testing.T) {
 		},
 		"redirect of a chunk": func(c *Client, p *rt.Peer, to string) error {
 			p.On("PATCH", rt.UploadRoute, rt.Respond(307, "Location", to))
+			p.On("PUT", rt.UploadRoute, rt.Respond(405)) // the other way
 			_, err := c.Push(t.Context(), store, small, p.Name("team/new"),
 				PushOptions{ChunkSize: 500, NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err

@@ -36,7 +36,10 @@ func (n storedNotes) Drop(key digest.Digest) { ingest.DropSession(n.s, key) }
 
 // session is the record of an upload session, from which a later run resumes. A nil session keeps no record: a
 // later run then starts the upload over.
-type session struct{ note uploadNote }
+type session struct {
+	note uploadNote
+	gone bool // the upload session that is noted is lost
+}
 
 // sessionRecord is the JSON form of a session. The offset to resume from comes from the registry; Repository, Offset
 // and Time are informational.
@@ -65,7 +68,7 @@ func (p *pusher) session(d digest.Digest) *session {
 	if err != nil {
 		return nil
 	}
-	return &session{note}
+	return &session{note: note}
 }
 
 // load returns the location and record of an earlier run with the registry of this origin, or a nil location if there
@@ -95,14 +98,26 @@ func (s *session) save(at *url.URL, n sessionRecord) {
 	clean := *at
 	clean.User = nil
 	n.URL, n.Time = clean.String(), time.Now().UTC()
+	s.gone = false
 	if b, err := json.Marshal(n); err == nil {
 		_ = s.note.Write(b)
 	}
 }
 
+// forget makes close remove the record, unless it is saved again.
+func (s *session) forget() {
+	if s != nil {
+		s.gone = true
+	}
+}
+
 // close keeps the record for a later run.
 func (s *session) close() {
-	if s != nil {
+	switch {
+	case s == nil:
+	case s.gone:
+		s.note.Remove()
+	default:
 		s.note.Close()
 	}
 }

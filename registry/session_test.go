@@ -72,7 +72,7 @@ func TestSessionRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &session{note}
+		x := &session{note: note}
 		u, err := url.Parse(tt.at)
 		if err != nil {
 			t.Fatal(err)

@@ -9,21 +9,16 @@ import (
 
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 )
 
 // smallBlob is the size up to which a blob is uploaded in a single request and is not resumable: restarting is cheaper
-// than tracking it.
+// than tracking it. With [PushOptions.ChunkSize], that is the size.
 const smallBlob = 16 << 20
 
-// minChunk is the lower limit when chunks shrink because a registry or a connection does not accept larger ones.
-const minChunk = 1 << 20
-
-// maxRepairs limits consecutive retries without a delay while the registry's offset does not advance.
-const maxRepairs = 8
-
 // upload is a state machine that pushes one blob. Each step makes one HTTP exchange, or several to open a session. The
-// offset reported by the registry decides the next step, so any step may fail and be retried. See
+// offset reported by the registry decides the next step, so any step may fail and be retried: see repair. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-blobs.
 type upload struct {
 	push    *pusher
@@ -34,14 +29,15 @@ type upload struct {
 
 	location    *url.URL // of the upload session; nil if no session is open
 	offset      int64    // number of bytes that the registry has
-	maxOffset   int64    // largest offset so far
+	whole       bool     // the session takes the blob in one PUT
 	needsStatus bool     // the next step asks the registry for its offset
 	needsHead   bool     // the next step checks whether the registry has the whole blob
 	chunkMin    int64    // OCI-Chunk-Min-Length of the session
 
-	interrupted bool // the last chunk was interrupted
-	repairs     int  // since maxOffset last grew
-	restarted   bool // the upload was restarted after a digest mismatch
+	did     verdict.Step // of the last request
+	sent    int64        // bytes in the body of the last one that had any
+	refused error        // why a PUT was refused whose blob may be there
+	trouble              // how often what went wrong
 }
 
 // upload pushes one blob. It resumes an earlier run's upload session if the store has a record of it.
@@ -50,7 +46,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 	if p.source != nil {
 		u.copied = p.source.blob(b)
 	}
-	if !u.small() {
+	if u.whole = u.onePut(); !u.whole {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
 		if at, note := u.session.load(u.push.r.Origin()); at != nil && note.Digest == b.Digest && note.Size == b.Size {
@@ -76,14 +72,27 @@ func (u *upload) emit(kind EventKind, bytes int64, err error) {
 	u.push.c.emit(Event{Kind: kind, Digest: u.blob.Digest, Name: u.blob.name, Bytes: bytes, Total: u.blob.Size, Err: err})
 }
 
-// small reports whether the blob is uploaded in a single request: because of its size, or because the registry does not
-// support chunks. Such an upload has no session record.
-func (u *upload) small() bool {
-	return u.blob.Size <= smallBlob && u.blob.Size <= u.push.chunkSize.Load() || u.monolithic()
+// onePut reports whether the blob is sent in one request: because of its size, because the registry does not take
+// chunks, or because it refused those of this blob. Such an upload has no session record.
+func (u *upload) onePut() bool {
+	can := u.push.r.Abilities()
+	small := int64(smallBlob)
+	if u.push.chunkGiven {
+		small = u.push.opts.ChunkSize
+	}
+	switch {
+	case u.piece != nil, u.inChunks && !u.atOnce:
+		return false
+	case u.atOnce, can.NoChunks:
+		return true
+	}
+	return u.blob.Size <= min(small, u.chunkSize())
 }
 
-// monolithic reports whether blobs must be uploaded in a single PUT.
-func (u *upload) monolithic() bool { return u.push.rule.monolithic || u.push.noChunks.Load() }
+// chunkSize returns the size of the next chunk of a blob of any size.
+func (u *upload) chunkSize() int64 {
+	return max(remote.Limit(u.push.opts.ChunkSize, u.push.r.Abilities().MaxBody), u.chunkMin)
+}
 
 // run takes steps until the registry has the blob. It returns how: [Done] or [Mounted].
 func (u *upload) run(ctx context.Context) (EventKind, error) {
@@ -99,8 +108,7 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 		if done != "" {
 			return done, nil
 		}
-		if u.offset > u.maxOffset {
-			u.maxOffset, u.repairs = u.offset, 0
+		if u.advanced() {
 			a.Reset()
 		}
 		if err == nil {
@@ -112,40 +120,33 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 		if failed := u.copied.failure(); failed != nil {
 			return "", failed
 		}
-		if errors.Is(err, errPieceGone) {
-			return "", err
-		}
-		final := u.repair(err)
+		final := u.repair(ctx, err)
 		if final == nil {
-			if u.repairs++; u.repairs > maxRepairs {
-				return "", err
-			}
 			continue
+		}
+		if errors.Is(final, errPieceGone) {
+			return "", final
 		}
 		if a.Remain(final) {
 			u.emit(Retry, u.offset, final)
 		}
 		if err := a.Backoff(ctx, final); err != nil {
-			return "", err
+			if ctx.Err() != nil || !u.lastWay(ctx, err) {
+				return "", err
+			}
+			a.Reset()
 		}
 	}
 }
 
 // step takes the next step of the upload. done is the final event once the registry has the blob, else empty.
 func (u *upload) step(ctx context.Context) (done EventKind, err error) {
+	if u.offset == 0 {
+		u.whole = u.onePut() // other uploads may have found out what the registry takes
+	}
 	switch {
-	case u.needsHead && u.blob.Digest == "": // it cannot be there: it is not complete
-		u.needsHead = false
-		return "", nil
 	case u.needsHead:
-		there, err := u.push.headOnce(ctx, u.blob)
-		if err != nil {
-			return "", err
-		}
-		if u.needsHead = false; there {
-			return Done, nil
-		}
-		return "", nil
+		return u.head(ctx)
 	case u.location == nil:
 		return u.open(ctx)
 	case u.needsStatus:
@@ -154,59 +155,42 @@ func (u *upload) step(ctx context.Context) (done EventKind, err error) {
 		return Moved, nil
 	case u.gone():
 		return "", errPieceGone
-	case u.monolithic(), u.small() && u.offset == 0, u.offset == u.blob.Size:
+	case u.whole, u.offset == u.blob.Size:
 		return u.put(ctx)
 	}
 	return "", u.patch(ctx)
 }
 
-// open opens an upload session, or mounts the blob from another repository, for which it returns [Mounted]. See
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#mounting-a-blob-from-another-repository.
+// head asks whether the registry has the blob.
+func (u *upload) head(ctx context.Context) (EventKind, error) {
+	u.did = verdict.HeadBlob
+	if u.blob.Digest != "" { // else it is not complete
+		there, err := u.push.headOnce(ctx, u.blob)
+		if err != nil {
+			return "", err
+		}
+		if there {
+			return Done, nil
+		}
+	}
+	u.needsHead = false
+	if err := u.refused; err != nil {
+		u.refused = nil
+		u.abandon(ctx)
+		return "", fmt.Errorf("%w: %w", remote.ErrInterrupted, err) // begin again, after a delay
+	}
+	return "", nil
+}
+
+// open opens an upload session, or mounts the blob from another repository, for which it returns [Mounted].
 func (u *upload) open(ctx context.Context) (EventKind, error) {
-	if u.push.mounter != nil {
-		for len(u.blob.from) > 0 && !u.push.noFrom.Load() {
-			from := u.blob.from[0]
-			resp, err := u.push.post(ctx, u.push.mounter, url.Values{"mount": {string(u.blob.Digest)}, "from": {from}})
-			if err != nil && remote.Temporary(err) {
-				return "", err
-			}
-			u.blob.from = u.blob.from[1:]
-			switch {
-			case errors.Is(err, remote.ErrUnauthorized): // no permission to pull from the source repositories
-				u.push.noFrom.Store(true)
-			case err != nil:
-			case resp.StatusCode == http.StatusCreated:
-				u.abandon(ctx)
-				return Mounted, nil
-			case u.location == nil:
-				_ = u.opened(resp)
-			default: // a failed mount opens a session too: keep the first
-				if at, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL); ok {
-					u.push.cancel(ctx, at)
-				}
-			}
-		}
-		if u.location != nil {
-			return "", nil
-		}
+	if kind, err := u.mount(ctx); kind != "" || err != nil || u.location != nil {
+		return kind, err
 	}
-	// A mount without a source repository lets the registry look for the blob in all repositories (automatic content
-	// discovery). Not all registries support it.
-	query := url.Values{}
-	if !u.push.noMount.Load() && u.blob.Digest != "" {
-		query.Set("mount", string(u.blob.Digest))
-	}
-	resp, err := u.push.post(ctx, u.push.r, query)
-	var status *remote.StatusError
-	if len(query) > 0 && errors.As(err, &status) && !remote.Temporary(err) && status.Status != http.StatusUnauthorized {
-		u.push.noMount.Store(true)
-		resp, err = u.push.post(ctx, u.push.r, nil)
-	}
+	u.did = verdict.OpenUpload
+	resp, err := u.push.post(ctx, u.push.r, nil)
 	if err != nil {
 		return "", err
-	}
-	if resp.StatusCode == http.StatusCreated {
-		return Mounted, nil
 	}
 	return "", u.opened(resp)
 }
@@ -214,10 +198,15 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 // opened records the session that a POST opened.
 func (u *upload) opened(resp *http.Response) error {
 	at, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL)
-	if !ok {
-		return fmt.Errorf("POST %s: the response has no usable Location", redact.DisplayURL(resp.Request.URL))
+	if !ok || isBlob(at) {
+		return fmt.Errorf("POST %s: %d, but the response has no usable Location",
+			redact.DisplayURL(resp.Request.URL), resp.StatusCode)
 	}
 	u.location, u.offset, u.chunkMin = at, 0, chunkMinLength(resp.Header)
+	if u.session != nil && u.onePut() {
+		u.session.remove()
+		u.session = nil
+	}
 	u.save()
 	return nil
 }
@@ -230,6 +219,12 @@ func (u *upload) abandon(ctx context.Context) {
 	}
 }
 
+// reset forgets the session: the next step opens a new one, and no later run resumes this one.
+func (u *upload) reset() {
+	u.location, u.offset, u.needsStatus = nil, 0, false
+	u.session.forget()
+}
+
 // save updates the session record.
 func (u *upload) save() {
 	u.session.save(u.location, sessionRecord{Registry: u.push.r.Origin(),
@@ -240,11 +235,14 @@ func (u *upload) save() {
 // patch sends the next chunk. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks.
 func (u *upload) patch(ctx context.Context) error {
-	n := min(max(u.push.chunkSize.Load(), u.chunkMin), u.has())
+	want := []int{http.StatusAccepted, http.StatusNoContent}
+	if u.did = verdict.FirstChunk; u.offset > 0 {
+		u.did = verdict.NextChunk
+		want = append(want, http.StatusOK, http.StatusCreated)
+	}
+	n := min(u.chunkSize(), u.has())
 	before := u.offset
-	resp, err := u.send(ctx, http.MethodPatch, u.location, u.offset, n,
-		http.StatusAccepted, http.StatusNoContent, http.StatusCreated)
-	u.interrupted = err != nil
+	resp, err := u.send(ctx, http.MethodPatch, u.location, u.offset, n, want...)
 	if err != nil {
 		return err
 	}
@@ -255,14 +253,13 @@ func (u *upload) patch(ctx context.Context) error {
 	}
 	has, ok := rangeEnd(resp.Header)
 	switch {
-	case !ok:
+	case !ok, has == before+n+1: // some count from 1
 		has = before + n
 	case has > before+n:
-		u.reset()
-		return fmt.Errorf("%w: the registry reports %d bytes, but only %d were sent", remote.ErrInterrupted, has, before+n)
+		return fmt.Errorf("%w: the registry reports %d bytes, but only %d were sent", errOffset, has, before+n)
 	case has <= before:
-		u.offset, u.interrupted = has, true
-		return fmt.Errorf("%w: the registry kept nothing of a chunk of %d bytes", remote.ErrInterrupted, n)
+		u.offset = has
+		return fmt.Errorf("%w: the registry kept nothing of a chunk of %d bytes", errNotKept, n)
 	}
 	u.offset = has
 	u.save()
@@ -270,18 +267,17 @@ func (u *upload) patch(ctx context.Context) error {
 	return nil
 }
 
-// put closes the session with the blob's digest and its remaining bytes, which are all of them in a monolithic upload.
+// put closes the session with the blob's digest and its remaining bytes, which may be all of them.
 func (u *upload) put(ctx context.Context) (EventKind, error) {
+	u.did = verdict.PutBlob
 	at := *u.location
 	if at.RawQuery != "" {
 		at.RawQuery += "&" // keep the registry's query byte for byte: it may be signed
 	}
 	at.RawQuery += "digest=" + url.QueryEscape(string(u.blob.Digest))
-	n := u.blob.Size - u.offset
-	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, n,
+	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, u.blob.Size-u.offset,
 		http.StatusCreated, http.StatusNoContent, http.StatusAccepted)
 	if err != nil {
-		u.needsHead = true // the registry may have committed the blob before the error
 		return "", err
 	}
 	got := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
@@ -289,45 +285,36 @@ func (u *upload) put(ctx context.Context) (EventKind, error) {
 		return "", fmt.Errorf("the registry stored the blob as %s: %w", got, remote.ErrDigest)
 	}
 	if resp.StatusCode == http.StatusAccepted {
-		u.needsHead = true
 		return "", fmt.Errorf("%w: the registry accepted the blob but has not committed it", remote.ErrInterrupted)
+	}
+	if !u.whole {
+		u.push.r.Learn(func(a *remote.Abilities) { a.Chunks = true })
 	}
 	return Done, nil
 }
 
 // status asks the registry for the session's offset with a GET of its location.
 func (u *upload) status(ctx context.Context) error {
+	u.did = verdict.AskUpload
 	resp, err := u.push.exchange(ctx, u.push.r, http.MethodGet, u.location, http.StatusNoContent, http.StatusOK,
 		http.StatusAccepted)
 	if err != nil {
-		var status *remote.StatusError
-		if remote.Temporary(err) || errors.As(err, &status) && status.Status == http.StatusUnauthorized {
-			return err
-		}
-		return fmt.Errorf("%w: %w", errStatusRefused, err)
+		return err
 	}
-	before := u.offset
+	has, ok := rangeEnd(resp.Header)
+	if !ok || has > u.blob.Size {
+		return fmt.Errorf("%w: Range %q", errOffset, redact.Clip(resp.Header.Get("Range")))
+	}
 	if at, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
 		u.location = at
 	}
-	u.offset, _ = rangeEnd(resp.Header)
-	u.needsStatus = false
-	if u.offset > u.blob.Size {
-		u.abandon(ctx)
-		return nil
+	before := u.offset
+	u.offset, u.needsStatus, u.whole = has, false, u.whole && has == 0
+	if u.offset <= before {
+		u.shrinkIfCut() // the registry keeps only complete chunks: smaller ones lose less
 	}
-	if u.interrupted && u.offset <= before { // the registry keeps only complete chunks: smaller ones lose less
-		u.shrink()
-	}
-	u.interrupted = false
+	u.cut = false
 	u.save()
 	u.emit(Moved, u.offset, nil)
 	return nil
-}
-
-// shrink halves the chunk size unless it would fall below the minimum.
-func (u *upload) shrink() {
-	if n := u.push.chunkSize.Load(); n/2 >= max(u.chunkMin, minChunk) {
-		u.push.chunkSize.CompareAndSwap(n, n/2)
-	}
 }

@@ -1,84 +1,223 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 )
 
-// repair decides how to continue after a failed exchange. If it returns nil, the next step runs immediately. Otherwise
-// it returns the error to report, and the caller's backoff decides whether to try again.
-func (u *upload) repair(err error) error {
+// Limits on what an upload tries, without progress.
+const (
+	maxRestarts = 2 // sessions that are lost
+	maxAsks     = 2 // requests for a session's offset, until it counts as lost
+	putsUncut   = 2 // PUTs that are cut, until the blob goes in chunks
+)
+
+// trouble is what went wrong with an upload. The counts are of the time since it last advanced.
+type trouble struct {
+	reached  int64 // offset up to which it advanced
+	failed   int   // failures without an answer, or with one that may change
+	asked    int   // answers that make the offset doubtful
+	restarts int
+	mounts   int  // mounts that failed in a way that may change
+	cut      bool // the last body did not arrive
+
+	atOnce    bool  // the blob does not go in chunks
+	inChunks  bool  // the blob does not go in one PUT
+	tooLarge  error // why one PUT was refused
+	corrupted bool  // the registry computed another digest
+}
+
+// advanced reports whether the upload is a good part of a chunk further than before, and if so forgets its trouble. So
+// a registry that keeps next to nothing of each chunk does not hold a push up forever.
+func (u *upload) advanced() bool {
+	if u.offset < u.blob.Size && u.offset-u.reached < max(min(remote.MinChunk, u.sent)/2, 1) || u.offset <= u.reached {
+		return false
+	}
+	u.reached, u.failed, u.asked, u.restarts = u.offset, 0, 0, 0
+	return true
+}
+
+// Answers to a chunk, or to the question for the offset, that are of no use.
+var (
+	errOffset  = errors.New("the registry does not say how much of the blob it has")
+	errNotKept = errors.New("chunk lost")
+)
+
+// repair decides how to continue after a failed step. If it returns nil, the next step runs immediately. Otherwise it
+// returns the error to report, and the caller's backoff decides whether to try again. It ends: each way is tried once,
+// and what is tried again is counted.
+func (u *upload) repair(ctx context.Context, err error) error {
 	var status *remote.StatusError
 	answered := errors.As(err, &status) && !errors.Is(err, remote.ErrInterrupted)
 	switch {
-	case !answered || remote.Temporary(err):
-		// After a delay, ask for the offset. A monolithic upload starts over.
-		if u.location != nil {
-			u.needsStatus = true
-			if u.monolithic() {
-				u.reset()
-			}
-		}
+	case errors.Is(err, errPieceGone), u.did == verdict.Mount:
 		return err
-	case errors.Is(err, errStatusRefused), status.Status == http.StatusGone, status.Code == "BLOB_UPLOAD_UNKNOWN",
-		status.Status == http.StatusNotFound && u.location != nil:
-		// The session is lost: open a new one. The registry may have closed it because the blob is complete.
-		u.needsHead = u.offset > 0
-		u.reset()
-		return nil
-	case status.Status == http.StatusRequestedRangeNotSatisfiable:
-		// The chunk does not start at the registry's offset, which the response should hold.
-		u.needsStatus = true
+	case errors.Is(err, errOffset):
+		return u.restart(ctx, err)
+	case errors.Is(err, errNotKept):
+		return u.doubt(ctx, err)
+	case !answered:
+		return u.interrupted(err)
+	case u.did == verdict.PutBlob && status.Code == "DIGEST_INVALID":
+		return u.compare(err)
+	case u.did != verdict.PutBlob && status.Code == "BLOB_UPLOAD_UNKNOWN":
+		return u.restart(ctx, err)
+	}
+	switch verdict.Of(u.did, status.Status) {
+	case verdict.Retry:
+		return u.interrupted(err)
+	case verdict.Smaller:
+		return u.smaller(ctx, err)
+	case verdict.FallBack:
+		return u.putWhole(ctx, err)
+	case verdict.Restart:
+		return u.restart(ctx, err)
+	case verdict.Ask:
+		// The answer to a chunk that begins at another offset should hold the right one.
 		from, _ := url.Parse(status.URL)
-		if at, ok := u.push.r.UploadLocation(status.Header, from); ok {
-			if n, ok := rangeEnd(status.Header); ok && n <= u.blob.Size {
-				u.location, u.offset, u.needsStatus = at, n, false
-			}
+		at, found := u.push.r.UploadLocation(status.Header, from)
+		if has, ok := rangeEnd(status.Header); ok && found && has != u.offset && has <= u.blob.Size && !u.doubtful() {
+			u.location, u.offset = at, has
+			return nil
 		}
-		return nil
-	case status.Status == http.StatusRequestEntityTooLarge:
-		// Chunks are too large: halve them.
-		n := min(u.push.chunkSize.Load(), u.blob.Size) / 2
-		if n < max(u.chunkMin, minChunk) || u.monolithic() {
-			return fmt.Errorf("the registry rejects a request body this large: %w", err)
-		}
-		u.push.chunkSize.Store(n)
-		u.needsStatus = true
-		return nil
-	case status.Method == http.MethodPatch &&
-		(status.Status == http.StatusMethodNotAllowed || status.Status == http.StatusNotImplemented):
-		// The registry does not support chunks: send all blobs in single requests from now on.
-		u.push.noChunks.Store(true)
-		if u.offset > 0 {
-			u.reset()
-		}
-		return nil
-	case status.Method == http.MethodPut && status.Code == "DIGEST_INVALID":
-		// The registry received other bytes. If the stored blob is intact, upload it once more.
-		if err := u.rehash(); err != nil {
+		return u.doubt(ctx, err)
+	case verdict.Look:
+		if u.restarts++; u.restarts > maxRestarts {
 			return err
 		}
-		if u.restarted {
-			return fmt.Errorf("%w: the registry computed another digest twice, but the stored blob is intact: %w",
-				remote.ErrDigest, err)
-		}
-		u.restarted = true
-		u.reset()
+		u.needsHead, u.refused = true, err
 		return nil
-	case status.Status == http.StatusBadRequest && u.location != nil && status.Method != http.MethodPost:
-		switch status.Code {
-		case "", "BLOB_UPLOAD_INVALID", "SIZE_INVALID", "RANGE_INVALID": // the offset may be wrong
-			u.needsStatus = true
-			return nil
+	}
+	return err
+}
+
+// interrupted prepares another attempt after a failure that may not repeat itself. It returns the error: the attempt
+// comes after a delay.
+func (u *upload) interrupted(err error) error {
+	u.failed++
+	switch u.did {
+	case verdict.PutBlob: // the registry may have committed the blob before the error
+		u.needsHead = true
+		fallthrough
+	case verdict.FirstChunk, verdict.NextChunk:
+		u.cut = !remote.Limited(err)
+		if u.needsStatus = true; u.whole && (u.atOnce || u.push.r.Abilities().NoChunks) {
+			u.reset() // nothing to continue
 		}
 	}
 	return err
+}
+
+// shrinkIfCut makes the requests of all uploads smaller if the last one was cut: a proxy may have a limit and not say
+// so. A small blob in one PUT gets a second chance.
+func (u *upload) shrinkIfCut() {
+	next := remote.Shrink(u.sent, u.floor(), u.failed)
+	if u.cut && next > 0 && (!u.whole || u.failed >= putsUncut) {
+		u.push.r.Learn(func(a *remote.Abilities) { remote.AtMost(&a.MaxBody, next) })
+	}
+	u.cut = false
+}
+
+// floor is the smallest size of a chunk.
+func (u *upload) floor() int64 { return max(min(remote.MinChunk, u.push.opts.ChunkSize), u.chunkMin) }
+
+// smaller sends less at a time, after the registry or a proxy refused the size of a request.
+func (u *upload) smaller(ctx context.Context, err error) error {
+	next := remote.Shrink(u.sent, u.floor(), 1)
+	if next > 0 {
+		u.push.r.Learn(func(a *remote.Abilities) { remote.AtMost(&a.MaxBody, next) })
+	}
+	if u.whole {
+		u.tooLarge = err
+	}
+	switch {
+	case next > 0 && !u.atOnce:
+		u.inChunks = true
+		return nil
+	case !u.whole:
+		return u.putWhole(ctx, fmt.Errorf("chunks of %d bytes: %w: %w", u.sent, remote.ErrBodySize, err))
+	}
+	return fmt.Errorf("%d bytes: %w: %w", u.sent, remote.ErrBodySize, err)
+}
+
+// doubtful counts an answer that makes the offset doubtful, and reports whether there were too many.
+func (u *upload) doubtful() bool { u.asked++; return u.asked > maxAsks }
+
+// doubt asks for the offset, unless that did not help before.
+func (u *upload) doubt(ctx context.Context, err error) error {
+	if u.whole || u.doubtful() {
+		return u.restart(ctx, err)
+	}
+	u.needsStatus = true
+	return nil
+}
+
+// restart begins the blob again in another session. If sessions are always lost, the other way is one PUT.
+func (u *upload) restart(ctx context.Context, err error) error {
+	u.shrinkIfCut()
+	u.needsHead = u.offset > 0 // the registry may have closed the session because the blob is complete
+	u.abandon(ctx)
+	if u.restarts++; u.restarts > maxRestarts {
+		return u.putWhole(ctx, err)
+	}
+	return nil
+}
+
+// putWhole sends the blob in one PUT, after the registry refused its chunks with err. If none of its chunks arrived yet,
+// other blobs are sent so too.
+func (u *upload) putWhole(ctx context.Context, err error) error {
+	switch {
+	case u.piece != nil:
+		u.push.r.Learn(func(a *remote.Abilities) { a.NoPieces = true })
+		return fmt.Errorf("%w: %w", errPieceGone, err)
+	case u.tooLarge != nil:
+		return fmt.Errorf("%w: %w; in chunks: %w", remote.ErrBodySize, u.tooLarge, err)
+	case u.atOnce || u.whole:
+		return err
+	}
+	u.push.r.Learn(func(a *remote.Abilities) { a.NoChunks = !a.Chunks })
+	u.abandon(ctx)
+	u.atOnce, u.cut, u.failed, u.restarts = true, false, 0, 0
+	return nil
+}
+
+// lastWay reports whether the blob can be sent in another way after the attempts are spent with err: in one PUT if no
+// first chunk arrived, or in another session if the registry does not say what this one has.
+func (u *upload) lastWay(ctx context.Context, err error) bool {
+	var status *remote.StatusError
+	switch {
+	case !remote.Temporary(err):
+	case u.did == verdict.FirstChunk && u.piece == nil:
+		return u.putWhole(ctx, err) == nil
+	case u.did == verdict.AskUpload && errors.As(err, &status) && u.restarts < maxRestarts:
+		u.restarts++
+		u.shrinkIfCut()
+		u.location, u.offset, u.needsStatus = nil, 0, false // noted until there is another: only the registry may be down
+		return true
+	}
+	return false
+}
+
+// compare reads this machine's copy of the blob, after the registry received other bytes. If it is intact, it is
+// uploaded once more.
+func (u *upload) compare(err error) error {
+	if err := u.rehash(); err != nil {
+		return err
+	}
+	if u.corrupted {
+		return fmt.Errorf("%w: the registry computed another digest twice, but the stored blob is intact: %w",
+			remote.ErrDigest, err)
+	}
+	u.corrupted = true
+	u.reset()
+	return nil
 }
 
 // rehash verifies this machine's copy of the blob, after the registry reported a digest mismatch.
@@ -100,13 +239,3 @@ func (u *upload) rehash() error {
 	}
 	return nil
 }
-
-// reset forgets the session: the next step opens a new one.
-func (u *upload) reset() {
-	u.location, u.offset, u.needsStatus = nil, 0, false
-}
-
-// errStatusRefused means that the registry does not report a session's offset. Distribution 2.8 refuses after a partial
-// chunk: the offset that it signed into the upload URL no longer matches the size of its file ("upload resumed at wrong
-// offset").
-var errStatusRefused = errors.New("the registry does not report the upload's offset")

@@ -16,6 +16,9 @@ import (
 	"github.com/ingotml/ingot/registry/remote"
 )
 
+// minReport is the number of bytes after which progress is reported again.
+const minReport = 256 << 10
+
 // send sends n bytes of the blob from offset on. It follows redirects that keep the method (307, 308) and returns the
 // response with its body closed.
 func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n int64,
@@ -55,6 +58,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 			return nil, context.Cause(ctx)
 		}
 	}
+	u.sent = n
 	ctx, dog := startWatchdog(ctx, n, u.push.opts.Stall)
 	defer dog.stop()
 	req, err := u.push.r.Request(ctx, method, at, http.NoBody)
@@ -70,7 +74,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 				return
 			}
 			dog.moved(k)
-			if sent += k; sent-reported >= sendPiece || sent == offset+n {
+			if sent += k; sent-reported >= minReport || sent == offset+n {
 				reported = sent
 				u.emit(Moved, sent, nil)
 			}
@@ -125,7 +129,7 @@ func finish(resp *http.Response, want ...int) error {
 func (p *pusher) post(ctx context.Context, r *remote.Repository, query url.Values) (*http.Response, error) {
 	at := p.r.URL("blobs", "uploads", "")
 	at.RawQuery = query.Encode()
-	return p.exchange(ctx, r, http.MethodPost, at, http.StatusAccepted, http.StatusCreated)
+	return p.exchange(ctx, r, http.MethodPost, at, http.StatusAccepted, http.StatusCreated, http.StatusOK)
 }
 
 // cancel deletes an upload session. Errors are ignored: registries expire abandoned sessions.
@@ -135,21 +139,22 @@ func (p *pusher) cancel(ctx context.Context, at *url.URL) {
 	_, _ = p.exchange(ctx, p.r, http.MethodDelete, at, http.StatusNoContent, http.StatusAccepted, http.StatusOK)
 }
 
-// headBlob reports whether the registry has a blob. A registry without HEAD for blobs (405) counts as not having it.
+// headBlob reports whether the registry has a blob. One that cannot be asked counts as not having it.
 func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
-	return remote.Retry(ctx, p.r.Attempts(), func() (bool, error) { return p.headOnce(ctx, b) })
+	there, err := remote.Retry(ctx, p.r.Attempts(), func() (bool, error) { return p.headOnce(ctx, b) })
+	var status *remote.StatusError
+	if errors.As(err, &status) && remote.Temporary(err) {
+		p.r.Learn(func(a *remote.Abilities) { a.Look = remote.LookNone })
+		err = p.c.conn.Skipped(p.dst.Host, fmt.Errorf("it does not say which blobs it has, so all are sent: %w", err))
+	}
+	return there, err
 }
 
 func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {
-	resp, err := p.exchange(ctx, p.r, http.MethodHead, p.r.URL("blobs", string(b.Digest)), http.StatusOK)
-	var status *remote.StatusError
-	switch {
-	case err == nil:
-		return resp.ContentLength <= 0 || resp.ContentLength == b.Size, nil
-	case errors.As(err, &status) && (status.Status == http.StatusNotFound || status.Status == http.StatusMethodNotAllowed):
-		return false, nil
-	}
-	return false, err
+	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
+	defer dog.stop()
+	there, err := p.r.HasBlob(ctx, b.Digest, b.Size)
+	return there, dog.cause(ctx, err)
 }
 
 // isBlob reports whether a Location is the URL of a committed blob, not of an upload session.

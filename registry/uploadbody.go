@@ -8,15 +8,20 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/remote"
 )
 
-// sendPiece is the number of bytes handed to the kernel at a time. It bounds how late progress is reported and a stall
-// is detected.
-const sendPiece = 1 << 20
+// Limits on the bytes handed to the kernel at a time. A piece counts as progress when the kernel has taken it, so on a
+// slow connection pieces are small, or it would look stalled.
+const (
+	minPiece  = 16 << 10
+	maxPiece  = 1 << 20
+	pieceTime = 100 * time.Millisecond // what a piece should take
+)
 
 // body is a request body that reads a range of a blob. Without TLS, a [sendfileConn] sends it with sendfile(2), which
 // does not copy the bytes through this process.
@@ -81,8 +86,15 @@ func (b *body) IsFile() bool { return b.f != nil }
 
 // SendTo implements [remote.FileBody]: it sends at most limit bytes to a connection.
 func (b *body) SendTo(c *net.TCPConn, limit int64) (sent int64, err error) {
+	piece := int64(4 * minPiece)
 	for sent < limit && b.remaining > 0 {
-		n, err := c.ReadFrom(&io.LimitedReader{R: b.f, N: min(sendPiece, b.remaining, limit-sent)})
+		start := time.Now()
+		n, err := c.ReadFrom(&io.LimitedReader{R: b.f, N: min(piece, b.remaining, limit-sent)})
+		if took := time.Since(start); took < pieceTime/2 {
+			piece = min(2*piece, maxPiece)
+		} else if took > pieceTime {
+			piece = max(piece/2, minPiece)
+		}
 		sent += n
 		if err := b.advance(n, err); err != nil {
 			return sent, err

@@ -63,7 +63,8 @@ func (u *Uploader) Put(ctx context.Context, d digest.Digest, size int64, name, p
 // Streams reports whether [Uploader.Stream] can be used: not with a registry that takes a blob only in one request,
 // whose URL has the digest, or in chunks that are larger than the pieces.
 func (u *Uploader) Streams() bool {
-	return !u.p.rule.monolithic && !u.p.noChunks.Load() && !u.p.noPieces.Load()
+	can := u.p.r.Abilities()
+	return !can.NoChunks && !can.NoPieces
 }
 
 // Stream uploads a blob of a known size while it is written, as the files that next returns. When next is called again,
@@ -114,9 +115,10 @@ func (u *upload) gone() bool {
 		return false
 	}
 	if u.chunkMin > u.has() && u.piece.end < u.blob.Size {
-		u.push.noPieces.Store(true)
+		u.push.r.Learn(func(a *remote.Abilities) { a.NoPieces = true })
 	}
-	return u.offset < u.piece.begin || u.monolithic() || u.push.noPieces.Load()
+	can := u.push.r.Abilities()
+	return u.offset < u.piece.begin || can.NoChunks || can.NoPieces
 }
 
 // has returns how many bytes from the upload's offset on are at hand.

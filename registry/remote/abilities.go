@@ -1,15 +1,26 @@
 package remote
 
-import "strings"
+import (
+	"errors"
+	"strings"
+
+	"github.com/ingotml/ingot/limits/fault"
+)
+
+// ErrBodySize means that a registry, or a proxy before it, takes neither a blob at once nor in small chunks.
+var ErrBodySize = fault.Register(errors.New("the request is too large for the registry"), fault.Kind{
+	Name: "registry/remote.ErrBodySize", Means: "the registry refuses a blob at once, and in the smallest chunks",
+	Rank: fault.Registry + 10, Transfer: fault.Gateway,
+	Remedy: "set a smaller --chunk-size, or raise the limit of the registry or of the proxy before it",
+})
 
 // Abilities is what a registry can do, as far as this session has found out. The zero value is a registry that follows
 // the specification. All transfers of a [Client] with a registry share one: see [Repository.Learn].
 type Abilities struct {
 	NoChunks    bool  // a blob is sent in one PUT
 	Chunks      bool  // a blob has arrived in chunks
-	NoPieces    bool  // its chunks have to be larger than those at hand while a blob is made
-	MaxChunk    int64 // a larger chunk was refused; 0: none was
-	MaxPut      int64 // a larger PUT of a whole blob was refused; 0: none was
+	NoPieces    bool  // a blob cannot be sent while it is made: its chunks would have to be larger
+	MaxBody     int64 // larger requests were refused or cut; 0: none was
 	NoMount     bool  // without a source repository
 	NoMountFrom bool  // nor with one
 	NoReferrers bool  // no referrers API

@@ -1,14 +1,17 @@
 package remote
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -56,73 +59,63 @@ func (r *Repository) getBytesOnce(ctx context.Context, d ocispec.Descriptor) ([]
 	return b, nil
 }
 
-// PutBytes pushes a small blob, unless the registry has it.
-func (r *Repository) PutBytes(ctx context.Context, b []byte) error {
-	d := digest.FromBytes(b)
-	return r.putBlob(ctx, d, int64(len(b)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
-}
-
-func (r *Repository) putBlob(ctx context.Context, d digest.Digest, size int64,
-	open func() (io.ReadCloser, error)) error {
-	a := r.Attempts()
-	for {
-		err := r.putBlobOnce(ctx, d, size, open)
-		if err == nil {
-			return nil
-		}
-		if err = a.Backoff(ctx, err); err != nil {
-			return fmt.Errorf("push blob %s: %w", d, err)
+// HasBlob reports whether the registry says that the repository has a blob. A registry that does not answer HEAD, or
+// redirects it to an address that is for GET only, is asked for the first byte. One that refuses that too counts as not
+// having the blob: an upload decides.
+func (r *Repository) HasBlob(ctx context.Context, d digest.Digest, size int64) (bool, error) {
+	look := r.Abilities().Look
+	if look == LookNone {
+		return false, nil
+	}
+	if look == LookHead {
+		there, err := r.look(ctx, http.MethodHead, d, size)
+		if verdictOf(verdict.HeadBlob, err) != verdict.FallBack {
+			return there, err
 		}
 	}
+	there, err := r.look(ctx, http.MethodGet, d, size)
+	var status *StatusError
+	switch {
+	case err == nil:
+		r.Learn(func(a *Abilities) { a.Look = max(a.Look, LookGet) })
+		return there, nil
+	case !errors.As(err, &status), Temporary(err):
+		return false, err
+	case r.Abilities().Looked: // it refuses only this blob
+		return false, nil
+	}
+	r.Learn(func(a *Abilities) { a.Look = LookNone })
+	return false, r.host.c.Skipped(r.host.name, fmt.Errorf("it does not say which blobs it has, so all are sent: %w", err))
 }
 
-// putBlobOnce pushes a blob in a single request, unless the registry has it. See
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#post-then-put.
-func (r *Repository) putBlobOnce(ctx context.Context, d digest.Digest, size int64,
-	open func() (io.ReadCloser, error)) error {
-	req, err := r.Request(ctx, http.MethodHead, r.URL("blobs", string(d)), nil)
+// look asks for a blob with HEAD, or with GET for its first byte.
+func (r *Repository) look(ctx context.Context, method string, d digest.Digest, size int64) (there bool, err error) {
+	req, err := r.Request(ctx, method, r.URL("blobs", string(d)), nil)
 	if err != nil {
-		return err
+		return false, err
+	}
+	if method == http.MethodGet && size > 0 {
+		req.Header.Set("Accept-Encoding", "identity")
+		req.Header.Set("Range", "bytes=0-0")
 	}
 	resp, err := r.Do(req)
 	if err != nil {
-		return err
-	}
-	resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
-	if req, err = r.Request(ctx, http.MethodPost, r.URL("blobs", "uploads", ""), nil); err != nil {
-		return err
-	}
-	if resp, err = r.Do(req); err != nil {
-		return err
+		return false, err
 	}
 	defer resp.Body.Close()
-	if err := Expect(resp, http.StatusAccepted); err != nil {
-		return err
+	step, length := verdict.HeadBlob, resp.ContentLength
+	if method == http.MethodGet {
+		step = verdict.GetBlob
 	}
-	u, err := r.location(resp)
-	if err != nil {
-		return err
+	_, total, _ := strings.Cut(resp.Header.Get("Content-Range"), "/")
+	switch {
+	case resp.StatusCode == http.StatusPartialContent:
+		there = total == "*" || total == strconv.FormatInt(size, 10)
+	case resp.StatusCode == http.StatusOK:
+		there = length == size || length < 0 || length == 0 && method == http.MethodHead
+	case verdict.Of(step, resp.StatusCode) != verdict.Absent:
+		return false, statusError(resp)
 	}
-	if u.RawQuery != "" {
-		u.RawQuery += "&"
-	}
-	u.RawQuery += "digest=" + string(d)
-	body, err := open()
-	if err != nil {
-		return err
-	}
-	if req, err = r.Request(ctx, http.MethodPut, u, body); err != nil {
-		body.Close()
-		return err
-	}
-	req.ContentLength, req.GetBody = size, open
-	req.Header.Set("Content-Type", "application/octet-stream")
-	if resp, err = r.Do(req); err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	return Expect(resp, http.StatusCreated, http.StatusOK)
+	r.Learn(func(a *Abilities) { a.Looked = true })
+	return there, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -95,25 +96,20 @@ func readDocument(resp *http.Response, what string) ([]byte, error) {
 	return b, nil
 }
 
-// HeadManifest returns the digest of a manifest, or "" if it does not exist.
+// HeadManifest returns the digest of a manifest, or "" if it does not exist. Where HEAD is refused, it asks with GET.
 func (r *Repository) HeadManifest(ctx context.Context, ref string) (digest.Digest, error) {
-	a := r.Attempts()
-	for {
-		d, err := r.headManifestOnce(ctx, ref)
-		if errors.Is(err, errNoDigest) {
-			m, err := r.GetManifest(ctx, ref)
-			if err != nil {
-				return "", err
-			}
-			return m.Digest, nil
-		}
-		if err == nil {
-			return d, nil
-		}
-		if err = a.Backoff(ctx, err); err != nil {
-			return "", err
-		}
+	d, err := Retry(ctx, r.Attempts(), func() (digest.Digest, error) { return r.headManifestOnce(ctx, ref) })
+	if !errors.Is(err, errNoDigest) && verdictOf(verdict.HeadManifest, err) != verdict.FallBack {
+		return d, err
 	}
+	m, err := r.GetManifest(ctx, ref)
+	switch {
+	case err == nil:
+		return m.Digest, nil
+	case errors.Is(err, ErrNotFound):
+		return "", nil
+	}
+	return "", err
 }
 
 func (r *Repository) headManifestOnce(ctx context.Context, ref string) (digest.Digest, error) {
@@ -127,7 +123,7 @@ func (r *Repository) headManifestOnce(ctx context.Context, ref string) (digest.D
 		return "", err
 	}
 	defer Drain(resp)
-	if resp.StatusCode == http.StatusNotFound {
+	if verdict.Of(verdict.HeadManifest, resp.StatusCode) == verdict.Absent {
 		return "", nil
 	}
 	if err := Expect(resp, http.StatusOK); err != nil {
@@ -143,11 +139,38 @@ func (r *Repository) headManifestOnce(ctx context.Context, ref string) (digest.D
 // errNoDigest means that a response to HEAD has no digest header, which the specification only recommends.
 var errNoDigest = errors.New("no Docker-Content-Digest")
 
+// maxLate limits how often a manifest is sent again because the registry does not see its blobs yet.
+const maxLate = 4
+
 // PutManifest pushes a manifest under a tag or its digest. subject reports whether the registry processed the
 // manifest's subject field. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject.
+//
+// A registry may see a blob only some time after its upload, so a manifest that lacks blobs is sent again after a while.
+// If another push of the same manifest is in the way, the registry may have it by then.
 func (r *Repository) PutManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
-	return Retry(ctx, r.Attempts(), func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
+	late, looked := 0, false
+	return Retry(ctx, r.Attempts(), func() (bool, error) {
+		subject, err := r.putManifestOnce(ctx, ref, m)
+		var status *StatusError
+		switch {
+		case errors.As(err, &status) && status.LacksBlob() && late < maxLate:
+			late++
+			return false, fmt.Errorf("%w: %w", ErrInterrupted, err)
+		case verdictOf(verdict.PutManifest, err) == verdict.Look && !looked:
+			looked = true
+			if there, headErr := r.headManifestOnce(ctx, ref); headErr == nil && there == m.Digest {
+				return false, nil
+			}
+			return false, fmt.Errorf("%w: %w", ErrInterrupted, err)
+		}
+		return subject, err
+	})
+}
+
+// LacksBlob reports whether a manifest was refused because the registry does not have one of its blobs.
+func (e *StatusError) LacksBlob() bool {
+	return e.Code == "MANIFEST_BLOB_UNKNOWN" || e.Code == "BLOB_UNKNOWN"
 }
 
 func (r *Repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {

@@ -120,7 +120,7 @@ func (r *Repository) follow(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if next == nil {
-			if hops > 0 && !r.host.owns(req.URL) &&
+			if hops > 0 && !r.host.owns(req.URL) && req.Method != http.MethodHead && // whose address may be for GET only
 				(resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
 				// The redirect has expired: another request to the registry gets a new one.
 				return nil, fmt.Errorf("%w: the redirect of %s has expired: %w", ErrInterrupted, r.host.name, statusError(resp))

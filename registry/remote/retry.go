@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // DefaultAttempts is the default number of consecutive attempts without progress.
@@ -122,13 +123,23 @@ func Temporary(err error) bool {
 	return errors.As(err, &sent)
 }
 
-func temporaryStatus(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
+// temporaryStatus reports whether a server that sends a status may answer the same request later, whatever its step.
+func temporaryStatus(status int) bool { return verdict.Of("", status) == verdict.Retry }
+
+// Limited reports whether a server refused a request because there are too many, or until the credentials are renewed.
+func Limited(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.RetryAfter > 0 ||
+		errors.Is(status, ErrUnauthorized))
+}
+
+// verdictOf returns what the error of a step means; it is empty if no status answered.
+func verdictOf(step verdict.Step, err error) verdict.Verdict {
+	var status *StatusError
+	if !errors.As(err, &status) || errors.Is(err, ErrInterrupted) {
+		return ""
 	}
-	return false
+	return verdict.Of(step, status.Status)
 }
 
 func Sleep(ctx context.Context, d time.Duration) error {

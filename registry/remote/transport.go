@@ -35,8 +35,8 @@ func newTransport(opts Options) (*http.Transport, error) {
 		ResponseHeaderTimeout: maxSilence,
 		ExpectContinueTimeout: time.Second,
 		ReadBufferSize:        256 << 10,
-		WriteBufferSize:       256 << 10,
-		DisableCompression:    true, // digests are of the bytes as stored
+		WriteBufferSize:       64 << 10, // on a slow connection, a full one still moves before it looks stalled
+		DisableCompression:    true,     // digests are of the bytes as stored
 	}
 	if opts.CAFile != "" {
 		pool, err := x509.SystemCertPool()

@@ -312,35 +312,6 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-func TestLocation(t *testing.T) {
-	from, _ := url.Parse("https://registry.example.com:5000/v2/a/blobs/uploads/")
-	h, err := authClient(t, Options{}).newHost("registry.example.com:5000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct{ location, want string }{
-		{"/v2/a/blobs/uploads/1?_state=x", "https://registry.example.com:5000/v2/a/blobs/uploads/1?_state=x"},
-		{"1", "https://registry.example.com:5000/v2/a/blobs/uploads/1"},
-		{"https://other.example.com/1", "https://other.example.com/1"},
-		{"https://ann:secret@other.example.com/1", "https://other.example.com/1"},
-		// behind a proxy that terminates TLS
-		{"http://registry.example.com/v2/1?s=x", "https://registry.example.com:5000/v2/1?s=x"},
-		{"http://other.example.com/1", ""},
-		{"ftp://registry.example.com/1", ""},
-		{"https://%zz", ""},
-		{"", ""},
-	} {
-		u, err := (&Repository{host: h}).location(&http.Response{Request: &http.Request{Method: "POST", URL: from},
-			Header: http.Header{"Location": {test.location}}})
-		switch {
-		case err != nil && test.want != "":
-			t.Errorf("%q: %v", test.location, err)
-		case err == nil && u.String() != test.want:
-			t.Errorf("%q is %s, want %q", test.location, u, test.want)
-		}
-	}
-}
-
 func TestTLSErrorsPermanent(t *testing.T) {
 	for _, err := range []error{
 		&sendError{err: fmt.Errorf("%w: x", ErrCertificate)}, &sendError{err: tls.AlertError(40)}, &sendError{err: ErrTLS},
