@@ -34,6 +34,7 @@ type upload struct {
 	needsHead   bool     // the next step checks whether the registry has the whole blob
 	chunkMin    int64    // OCI-Chunk-Min-Length of the session
 
+	slot    func()       // gives a send slot back; nil if the upload has none
 	did     verdict.Step // of the last request
 	sent    int64        // bytes in the body of the last one that had any
 	refused error        // why a PUT was refused whose blob may be there
@@ -240,8 +241,14 @@ func (u *upload) patch(ctx context.Context) error {
 		u.did = verdict.NextChunk
 		want = append(want, http.StatusOK, http.StatusCreated)
 	}
-	n := min(u.chunkSize(), u.has())
-	before := u.offset
+	if err := u.takeSlot(ctx); err != nil {
+		return err
+	}
+	if u.offset == 0 && u.onePut() {
+		u.leaveSlot()
+		return nil
+	}
+	n, before := min(u.chunkSize(), u.has()), u.offset
 	resp, err := u.send(ctx, http.MethodPatch, u.location, u.offset, n, want...)
 	if err != nil {
 		return err
@@ -270,6 +277,15 @@ func (u *upload) patch(ctx context.Context) error {
 // put closes the session with the blob's digest and its remaining bytes, which may be all of them.
 func (u *upload) put(ctx context.Context) (EventKind, error) {
 	u.did = verdict.PutBlob
+	if u.offset < u.blob.Size {
+		if err := u.takeSlot(ctx); err != nil {
+			return "", err
+		}
+		if u.offset == 0 && !u.onePut() {
+			u.leaveSlot()
+			return "", nil
+		}
+	}
 	at := *u.location
 	if at.RawQuery != "" {
 		at.RawQuery += "&" // keep the registry's query byte for byte: it may be signed

@@ -22,7 +22,7 @@ const (
 // trouble is what went wrong with an upload. The counts are of the time since it last advanced.
 type trouble struct {
 	reached  int64 // offset up to which it advanced
-	failed   int   // failures without an answer, or with one that may change
+	cuts     int   // bodies without an answer, or with one that may change
 	asked    int   // answers that make the offset doubtful
 	restarts int
 	mounts   int  // mounts that failed in a way that may change
@@ -40,7 +40,7 @@ func (u *upload) advanced() bool {
 	if u.offset < u.blob.Size && u.offset-u.reached < max(min(remote.MinChunk, u.sent)/2, 1) || u.offset <= u.reached {
 		return false
 	}
-	u.reached, u.failed, u.asked, u.restarts = u.offset, 0, 0, 0
+	u.reached, u.cuts, u.asked, u.restarts = u.offset, 0, 0, 0
 	return true
 }
 
@@ -101,12 +101,12 @@ func (u *upload) repair(ctx context.Context, err error) error {
 // interrupted prepares another attempt after a failure that may not repeat itself. It returns the error: the attempt
 // comes after a delay.
 func (u *upload) interrupted(err error) error {
-	u.failed++
 	switch u.did {
 	case verdict.PutBlob: // the registry may have committed the blob before the error
 		u.needsHead = true
 		fallthrough
 	case verdict.FirstChunk, verdict.NextChunk:
+		u.cuts++
 		u.cut = !remote.Limited(err)
 		if u.needsStatus = true; u.whole && (u.atOnce || u.push.r.Abilities().NoChunks) {
 			u.reset() // nothing to continue
@@ -118,8 +118,8 @@ func (u *upload) interrupted(err error) error {
 // shrinkIfCut makes the requests of all uploads smaller if the last one was cut: a proxy may have a limit and not say
 // so. A small blob in one PUT gets a second chance.
 func (u *upload) shrinkIfCut() {
-	next := remote.Shrink(u.sent, u.floor(), u.failed)
-	if u.cut && next > 0 && (!u.whole || u.failed >= putsUncut) {
+	next := remote.Shrink(u.sent, u.floor(), u.cuts)
+	if u.cut && next > 0 && (!u.whole || u.cuts >= putsUncut) {
 		u.push.r.Learn(func(a *remote.Abilities) { remote.AtMost(&a.MaxBody, next) })
 	}
 	u.cut = false
@@ -184,7 +184,7 @@ func (u *upload) putWhole(ctx context.Context, err error) error {
 	}
 	u.push.r.Learn(func(a *remote.Abilities) { a.NoChunks = !a.Chunks })
 	u.abandon(ctx)
-	u.atOnce, u.cut, u.failed, u.restarts = true, false, 0, 0
+	u.atOnce, u.cut, u.cuts, u.restarts = true, false, 0, 0
 	return nil
 }
 

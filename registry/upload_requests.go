@@ -50,13 +50,11 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 	want ...int) (*http.Response, error) {
 	releaseSlot := func() {}
 	if n > 0 {
-		select {
-		case u.push.sendSlots <- struct{}{}:
-			releaseSlot = sync.OnceFunc(func() { <-u.push.sendSlots })
-			defer releaseSlot()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := u.takeSlot(ctx); err != nil {
+			return nil, err
 		}
+		defer u.leaveSlot()
+		releaseSlot = u.slot
 	}
 	u.sent = n
 	ctx, dog := startWatchdog(ctx, n, u.push.opts.Stall)
@@ -96,6 +94,27 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 		return nil, dog.cause(ctx, err)
 	}
 	return resp, dog.cause(ctx, finish(resp, want...))
+}
+
+// takeSlot waits for a send slot, unless the upload has one. While it waits, other uploads may find out what the registry
+// takes, so its caller decides afterwards what to send.
+func (u *upload) takeSlot(ctx context.Context) error {
+	if u.slot != nil {
+		return nil
+	}
+	select {
+	case u.push.sendSlots <- struct{}{}:
+		u.slot = sync.OnceFunc(func() { <-u.push.sendSlots })
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// leaveSlot gives the send slot back.
+func (u *upload) leaveSlot() {
+	u.slot()
+	u.slot = nil
 }
 
 // exchange makes a request without a body. It returns the response with its body closed.
@@ -144,8 +163,7 @@ func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
 	there, err := remote.Retry(ctx, p.r.Attempts(), func() (bool, error) { return p.headOnce(ctx, b) })
 	var status *remote.StatusError
 	if errors.As(err, &status) && remote.Temporary(err) {
-		p.r.Learn(func(a *remote.Abilities) { a.Look = remote.LookNone })
-		err = p.c.conn.Skipped(p.dst.Host, fmt.Errorf("it does not say which blobs it has, so all are sent: %w", err))
+		err = p.r.CannotLook(err)
 	}
 	return there, err
 }

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/ingotml/ingot/limits/fault"
@@ -51,6 +52,16 @@ func (r *Repository) Learn(change func(*Abilities)) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
 	change(&r.host.abilities)
+}
+
+// CannotLook notes that the registry does not say which blobs it has. The first to find out says so.
+func (r *Repository) CannotLook(why error) error {
+	known := false
+	r.Learn(func(a *Abilities) { known, a.Look = a.Look == LookNone, LookNone })
+	if known {
+		return nil
+	}
+	return r.host.c.Skipped(r.host.name, fmt.Errorf("it does not say which blobs it has, so all are sent: %w", why))
 }
 
 // MinChunk is the size below which chunks do not shrink.

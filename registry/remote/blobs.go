@@ -84,8 +84,7 @@ func (r *Repository) HasBlob(ctx context.Context, d digest.Digest, size int64) (
 	case r.Abilities().Looked: // it refuses only this blob
 		return false, nil
 	}
-	r.Learn(func(a *Abilities) { a.Look = LookNone })
-	return false, r.host.c.Skipped(r.host.name, fmt.Errorf("it does not say which blobs it has, so all are sent: %w", err))
+	return false, r.CannotLook(err)
 }
 
 // look asks for a blob with HEAD, or with GET for its first byte.
