@@ -43,6 +43,7 @@ var rows = []Row{
 	{AskUpload, 409, 422, Restart, "the session is lost"},
 	{AskUpload, 501, 501, Restart, "a registry that does not report offsets"},
 
+	{PutBlob, 200, 200, Look, "not what a registry answers, but the blob may be there"},
 	{PutBlob, 413, 413, Smaller, "a limit of the registry or of a proxy"},
 	{PutBlob, 400, 400, Look, "another push of the blob may have been faster"},
 	{PutBlob, 404, 404, Look, "the session is lost, perhaps because the blob is complete"},

@@ -57,7 +57,7 @@ func TestOf(t *testing.T) {
 		{NextChunk, []int{401, 403}, Authorize},
 		{AskUpload, []int{400, 403, 404, 405, 410, 416, 501}, Restart},
 		{AskUpload, []int{401}, Authorize},
-		{PutBlob, []int{400, 404, 409, 410, 422}, Look},
+		{PutBlob, []int{200, 400, 404, 409, 410, 422}, Look},
 		{PutBlob, []int{416}, Ask},
 		{PutBlob, []int{413}, Smaller},
 		{PutBlob, []int{401, 403}, Authorize},
