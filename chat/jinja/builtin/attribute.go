@@ -37,6 +37,7 @@ type method func(r *value.Run, self value.Value, a *value.Arguments) (value.Valu
 
 func bound(name string, self value.Value, m method) *value.Builtin {
 	return &value.Builtin{Name: name, Fn: func(r *value.Run, a *value.Arguments) (value.Value, error) {
+		r.Read(self)
 		return m(r, self, a)
 	}}
 }

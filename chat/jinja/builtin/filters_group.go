@@ -158,7 +158,7 @@ func filterDictSort(r *value.Run, v []value.Value) (value.Value, error) {
 
 func filterGroupBy(r *value.Run, v []value.Value) (value.Value, error) {
 	fold := !value.IsTrue(v[3])
-	key := attrGetter(v[1], v[2], fold)
+	key := attrGetter(r, v[1], v[2], fold)
 	items, err := r.Collect(v[0])
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func filterGroupBy(r *value.Run, v []value.Value) (value.Value, error) {
 		current = k
 		name := k
 		if fold {
-			if name, err = attrGetter(v[1], v[2], false)(r, x); err != nil {
+			if name, err = attrGetter(r, v[1], v[2], false)(r, x); err != nil {
 				return nil, err
 			}
 		}
@@ -211,7 +211,7 @@ func filterSort(r *value.Run, v []value.Value) (value.Value, error) {
 	}
 	var getters []value.Key
 	for _, a := range attrs {
-		getters = append(getters, attrGetter(a, value.Missing, fold))
+		getters = append(getters, attrGetter(r, a, value.Missing, fold))
 	}
 	out, err := r.SortBy(items, func(r *value.Run, x value.Value) (value.Value, error) {
 		key := &value.List{Items: make([]value.Value, len(getters))}
@@ -227,7 +227,7 @@ func filterSort(r *value.Run, v []value.Value) (value.Value, error) {
 }
 
 func filterUnique(r *value.Run, v []value.Value) (value.Value, error) {
-	get := attrGetter(v[2], value.Missing, !value.IsTrue(v[1]))
+	get := attrGetter(r, v[2], value.Missing, !value.IsTrue(v[1]))
 	var it *value.Iterator
 	seen := map[any]bool{}
 	return value.Generator(r, "sync_do_unique", func() (value.Value, bool, error) {

@@ -76,7 +76,7 @@ func filterMap(r *value.Run, a *value.Arguments) (value.Value, error) {
 					return nil, value.Raise("FilterArgumentError", "Unexpected keyword argument '%s'", n)
 				}
 			}
-			get := attrGetter(a.Named[at], def, false)
+			get := attrGetter(r, a.Named[at], def, false)
 			return func(x value.Value) (value.Value, bool, error) { y, err := get(r, x); return y, true, err }, nil
 		}
 		if len(rest) == 0 {
@@ -102,7 +102,7 @@ func selection(name string, want, attr bool) func(r *value.Run, a *value.Argumen
 				if len(rest) == 0 {
 					return nil, value.Raise("FilterArgumentError", "Missing parameter for attribute name")
 				}
-				get, rest = attrGetter(rest[0], value.Missing, false), rest[1:]
+				get, rest = attrGetter(r, rest[0], value.Missing, false), rest[1:]
 			}
 			return func(x value.Value) (value.Value, bool, error) {
 				y := x

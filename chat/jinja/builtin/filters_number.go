@@ -143,7 +143,8 @@ func round(r *value.Run, v, n value.Value) (value.Value, error) {
 		exact, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
 		exact.SetFloat64(f)
 		scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(-digits), nil)
-		q := roundRat(exact.Quo(exact, new(big.Rat).SetInt(scale)))
+		exact.Quo(exact, new(big.Rat).SetInt(scale))
+		q := divideRound(exact.Num(), exact.Denom())
 		x, _ := new(big.Float).SetInt(q.Mul(q, scale)).Float64()
 		if math.IsInf(x, 0) {
 			return nil, value.Raise("OverflowError", "rounded value too large to represent")
@@ -157,19 +158,21 @@ func round(r *value.Run, v, n value.Value) (value.Value, error) {
 	if digits >= 0 {
 		return value.NormInt(i), nil
 	}
-	if -digits > int64(i.BitLen()) {
+	if -digits > int64(i.BitLen())/3+1 { // more than twice the number
 		return int64(0), nil
 	}
+	if err := r.Square(4*i.BitLen(), i.BitLen()); err != nil {
+		return nil, err
+	}
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(-digits), nil)
-	q := roundRat(new(big.Rat).SetFrac(i, scale))
+	q := divideRound(i, scale)
 	return value.NormInt(q.Mul(q, scale)), nil
 }
 
-// roundRat rounds to an integer, half to even.
-func roundRat(x *big.Rat) *big.Int {
-	two := big.NewInt(2)
-	q, m := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int))
-	switch m.Mul(m, two).Cmp(x.Denom()) {
+// divideRound divides and rounds to an integer, half to even. d is positive.
+func divideRound(n, d *big.Int) *big.Int {
+	q, m := new(big.Int).DivMod(n, d, new(big.Int))
+	switch m.Lsh(m, 1).Cmp(d) {
 	case 1:
 		q.Add(q, big.NewInt(1))
 	case 0:

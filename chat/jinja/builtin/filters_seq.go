@@ -38,7 +38,7 @@ func addSequenceFilters(add filterAdder) {
 	}
 }
 
-func attributeParts(attr value.Value) []value.Value {
+func attributeParts(r *value.Run, attr value.Value) []value.Value {
 	if attr == value.Missing || attr == nil {
 		return nil
 	}
@@ -47,8 +47,10 @@ func attributeParts(attr value.Value) []value.Value {
 		return []value.Value{attr}
 	}
 	var parts []value.Value
-	for _, p := range strings.Split(s, ".") {
-		if n, err := parseInt(p, 10); err == nil && all(p, isDigitRune) {
+	names := strings.Split(s, ".")
+	r.Work(4 * len(names))
+	for _, p := range names {
+		if n, err := parseInt(r, p, 10); err == nil && all(p, isDigitRune) {
 			parts = append(parts, n)
 		} else {
 			parts = append(parts, p)
@@ -58,14 +60,17 @@ func attributeParts(attr value.Value) []value.Value {
 }
 
 // attrGetter returns a getter. def replaces undefined values unless it is None or missing. fold ignores case.
-func attrGetter(attr, def value.Value, fold bool) value.Key {
-	parts := attributeParts(attr)
+func attrGetter(r *value.Run, attr, def value.Value, fold bool) value.Key {
+	parts := attributeParts(r, attr)
 	return func(r *value.Run, v value.Value) (value.Value, error) {
 		if err := r.Tick(); err != nil {
 			return nil, err
 		}
 		for _, p := range parts {
-			var err error
+			err := r.Tick()
+			if err != nil {
+				return nil, err
+			}
 			if v, err = Getitem(r, v, p); err != nil {
 				return nil, err
 			}
@@ -74,6 +79,7 @@ func attrGetter(attr, def value.Value, fold bool) value.Key {
 			}
 		}
 		if fold {
+			r.Read(v)
 			v = ignoreCase(v)
 		}
 		return v, nil
@@ -184,7 +190,7 @@ func filterJoin(r *value.Run, v []value.Value) (value.Value, error) {
 		return nil, err
 	}
 	if v[2] != value.Missing && v[2] != nil {
-		get := attrGetter(v[2], value.Missing, false)
+		get := attrGetter(r, v[2], value.Missing, false)
 		picked := make([]value.Value, len(items))
 		for i, x := range items {
 			if picked[i], err = get(r, x); err != nil {
@@ -208,7 +214,7 @@ func extreme(r *value.Run, op string, v []value.Value) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	get := attrGetter(v[2], value.Missing, !value.IsTrue(v[1]))
+	get := attrGetter(r, v[2], value.Missing, !value.IsTrue(v[1]))
 	best, ok, err := it.Step()
 	if err != nil {
 		return nil, err
@@ -248,7 +254,7 @@ func filterSum(r *value.Run, v []value.Value) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	get := attrGetter(v[1], value.Missing, false)
+	get := attrGetter(r, v[1], value.Missing, false)
 	for {
 		x, ok, err := it.Step()
 		if !ok || err != nil {

@@ -3,6 +3,7 @@ package builtin
 import (
 	"math"
 	"math/big"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode"
@@ -76,9 +77,9 @@ func toInt(r *value.Run, v, base value.Value) (value.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return parseInt(x, b)
+		return parseInt(r, x, b)
 	case value.Bytes:
-		return parseInt(string(x), 10)
+		return parseInt(r, string(x), 10)
 	}
 	i, ok := value.Integer(v)
 	if !ok {
@@ -88,7 +89,7 @@ func toInt(r *value.Run, v, base value.Value) (value.Value, error) {
 	return value.NormInt(i), nil
 }
 
-func parseInt(s string, base int64) (value.Value, error) {
+func parseInt(r *value.Run, s string, base int64) (value.Value, error) {
 	if base != 0 && (base < 2 || base > 36) {
 		return nil, value.ValueError("int() base must be >= 2 and <= 36, or 0")
 	}
@@ -119,6 +120,12 @@ func parseInt(s string, base int64) (value.Value, error) {
 	t = strings.ReplaceAll(t, "_", "")
 	if len(t) > value.MaxDigits && base&(base-1) != 0 {
 		return nil, value.ValueError("Exceeds the limit (%d digits) for integer string conversion", value.MaxDigits)
+	}
+	if len(t) > value.MaxBits/bits.Len64(uint64(base-1)) {
+		return nil, value.LimitError("integer is too long")
+	}
+	if err := r.Square(8*len(t), 8*len(t)); err != nil {
+		return nil, err
 	}
 	i, ok := new(big.Int).SetString(sign+t, int(base))
 	if !ok {

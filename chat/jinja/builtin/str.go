@@ -140,7 +140,11 @@ func stripText(s string, chars value.Value, how string) (string, error) {
 		if !ok {
 			return "", value.TypeError("strip arg must be None or str")
 		}
-		cut = func(c rune) bool { return strings.ContainsRune(set, c) }
+		members := make(map[rune]bool)
+		for _, c := range set {
+			members[c] = true
+		}
+		cut = func(c rune) bool { return members[c] }
 	}
 	switch how {
 	case "lstrip":

@@ -71,6 +71,9 @@ func translate(r *value.Run, self value.Value, a *value.Arguments) (value.Value,
 	s, _ := self.(string)
 	var b strings.Builder
 	for _, c := range s {
+		if err := r.Tick(); err != nil {
+			return nil, err
+		}
 		to, err := r.Index(v[0], int64(c))
 		if err != nil && !value.IsKind(err, "LookupError", "IndexError", "KeyError") {
 			return nil, err
@@ -138,6 +141,10 @@ func maketrans(r *value.Run, self value.Value, a *value.Arguments) (value.Value,
 	from, to := []rune(x), []rune(y)
 	if len(from) != len(to) {
 		return nil, value.ValueError("the first two maketrans arguments must have equal length")
+	}
+	r.Work(2 * len(from)) // entries of a dict
+	if err := r.Alloc(4 * len(from) * value.Overhead); err != nil {
+		return nil, err
 	}
 	for i, c := range from {
 		_ = table.Set(int64(c), int64(to[i]))

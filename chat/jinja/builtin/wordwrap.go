@@ -50,38 +50,48 @@ func wrapChunks(s string, hyphens bool) []string {
 	var chunks []string
 	for s != "" {
 		n := len(s) - len(strings.TrimLeftFunc(s, wrapSpace))
-		if n == 0 {
-			if n = strings.IndexFunc(s, wrapSpace); n < 0 {
-				n = len(s)
-			}
-			if hyphens {
-				n = hyphenBreak(s[:n])
-			}
+		if n > 0 {
+			chunks, s = append(chunks, s[:n]), s[n:]
+			continue
 		}
-		chunks = append(chunks, s[:n])
+		if n = strings.IndexFunc(s, wrapSpace); n < 0 {
+			n = len(s)
+		}
+		if hyphens {
+			chunks = append(chunks, hyphenBreaks(s[:n])...)
+		} else {
+			chunks = append(chunks, s[:n])
+		}
 		s = s[n:]
 	}
 	return chunks
 }
 
-// hyphenBreak returns the end of the first chunk of a word.
-func hyphenBreak(w string) int {
-	runes := []rune(w)
-	size := func(n int) int { return len(string(runes[:n])) }
+// hyphenBreaks splits a word after hyphens, and around two or more of them between words.
+func hyphenBreaks(w string) []string {
+	var chunks []string
+	for runes := []rune(w); len(runes) > 0; {
+		n := hyphenBreak(runes)
+		chunks, runes = append(chunks, string(runes[:n])), runes[n:]
+	}
+	return chunks
+}
+
+// hyphenBreak returns the length of the first chunk of a word, which it reads no further than that and a run of hyphens.
+func hyphenBreak(runes []rune) int {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(runes) && isWordRune(runes[i]) && !unicode.IsDigit(runes[i])
 	}
 	punctuation := func(i int) bool {
 		return isWordRune(runes[i]) || strings.ContainsRune("!\"'&.,?", runes[i])
 	}
-	// Two or more hyphens between words form a chunk.
 	if runes[0] == '-' {
 		n := 1
 		for n < len(runes) && runes[n] == '-' {
 			n++
 		}
 		if n >= 2 && n < len(runes) && isWordRune(runes[n]) {
-			return size(n)
+			return n
 		}
 	}
 	for i := 1; i < len(runes); i++ {
@@ -94,7 +104,7 @@ func hyphenBreak(w string) int {
 				n++
 			}
 			if n < len(runes) && isWordRune(runes[n]) && punctuation(i-1) {
-				return size(i)
+				return i
 			}
 			i = n
 			continue
@@ -102,16 +112,20 @@ func hyphenBreak(w string) int {
 		before := letter(i-1) && letter(i-2) || i >= 3 && runes[i-2] == '-' && letter(i-1) && letter(i-3)
 		after := letter(i+1) && (letter(i+2) || i+3 < len(runes) && runes[i+2] == '-' && letter(i+3))
 		if before && after {
-			return size(i + 1)
+			return i + 1
 		}
 	}
-	return len(w)
+	return len(runes)
 }
 
 // wrap fills lines with chunks like Python's textwrap.
 func wrap(chunks []string, width int, long, hyphens bool) []string {
 	var lines []string
-	blank := func(s string) bool { return strings.TrimFunc(s, value.IsSpace) == "" }
+	blank := func(s string) bool { return strings.TrimLeftFunc(s, value.IsSpace) == "" }
+	sizes := make([]int, len(chunks))
+	for i, c := range chunks {
+		sizes[i] = value.RuneCount(c)
+	}
 	for i := 0; i < len(chunks); {
 		var line []string
 		used := 0
@@ -119,30 +133,28 @@ func wrap(chunks []string, width int, long, hyphens bool) []string {
 			i++
 		}
 		for i < len(chunks) {
-			n := value.RuneCount(chunks[i])
-			if used+n > width {
+			if used+sizes[i] > width {
 				break
 			}
-			line, used = append(line, chunks[i]), used+n
+			line, used = append(line, chunks[i]), used+sizes[i]
 			i++
 		}
-		if i < len(chunks) && value.RuneCount(chunks[i]) > width {
+		if i < len(chunks) && sizes[i] > width {
 			room := width - used
 			if width < 1 {
 				room = 1
 			}
 			switch {
 			case long:
-				at := room
-				if hyphens && value.RuneCount(chunks[i]) > room {
-					head := value.Substring(chunks[i], 0, room)
+				at, head := min(room, sizes[i]), firstRunes(chunks[i], room)
+				if hyphens && sizes[i] > room {
 					if h := strings.LastIndexByte(head, '-'); h > 0 && strings.Trim(head[:h], "-") != "" {
-						at = value.RuneCount(head[:h]) + 1
+						head = head[:h+1]
+						at = value.RuneCount(head)
 					}
 				}
-				cut := len(value.Substring(chunks[i], 0, at))
-				line = append(line, chunks[i][:cut])
-				chunks[i] = chunks[i][cut:]
+				line = append(line, head)
+				chunks[i], sizes[i] = chunks[i][len(head):], sizes[i]-at
 				if chunks[i] == "" {
 					i++
 				}
@@ -159,4 +171,15 @@ func wrap(chunks []string, width int, long, hyphens bool) []string {
 		}
 	}
 	return lines
+}
+
+// firstRunes returns the first n characters, and reads no others.
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
 }

@@ -85,6 +85,10 @@ func (f *fieldFormatter) format(s string, depth int) (string, error) {
 }
 
 func (f *fieldFormatter) field(s string, depth int) (string, error) {
+	f.r.Work(4)
+	if err := f.r.Tick(); err != nil {
+		return "", err
+	}
 	name, spec, conv := s, "", byte(0)
 	open := false
 	for i := 0; i < len(s); i++ {
@@ -174,7 +178,10 @@ func (f *fieldFormatter) lookup(name string) (value.Value, error) {
 		}
 	}
 	for rest != "" {
-		var err error
+		err := f.r.Tick()
+		if err != nil {
+			return nil, err
+		}
 		if rest[0] == '.' {
 			i := strings.IndexAny(rest[1:], ".[")
 			if i < 0 {

@@ -35,6 +35,10 @@ func Percent(r *value.Run, s string, args value.Value) (value.Value, error) {
 		}
 		b.WriteString(s[i : i+at])
 		i += at + 1
+		r.Work(4)
+		if err := r.Tick(); err != nil {
+			return nil, err
+		}
 		spec := formatSpec{fill: " ", align: 0, precision: -1}
 		keyed := false
 		var arg value.Value

@@ -22,6 +22,10 @@ func Strftime(r *value.Run, t time.Time, layout string) (string, error) {
 		}
 		b.WriteString(layout[i : i+at])
 		i += at
+		r.Work(8)
+		if err := r.Tick(); err != nil {
+			return "", err
+		}
 		start := i
 		i++
 		var flag byte

@@ -27,8 +27,14 @@ func (r *Run) arith(op string, a, b Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if op == "**" {
+		r.Work(powerSteps)
+	}
 	return floatArith(op, f, g)
 }
+
+// powerSteps is the cost of a power of floats, which is computed with 320 bits.
+const powerSteps = 1000
 
 func smallArith(op string, x, y int64) (Value, bool, error) {
 	switch op {
@@ -73,14 +79,14 @@ func smallArith(op string, x, y int64) (Value, bool, error) {
 	return nil, false, nil
 }
 
-// maxBits bounds the size of integers.
-const maxBits = 1 << 20
+// MaxBits bounds the size of integers.
+const MaxBits = 1 << 20
 
 func (r *Run) bigArith(op string, a, b *big.Int) (Value, error) {
 	if err := r.Alloc((a.BitLen() + b.BitLen()) / 8); err != nil {
 		return nil, err
 	}
-	if a.BitLen()+b.BitLen() > 4*maxBits {
+	if a.BitLen()+b.BitLen() > 4*MaxBits {
 		return nil, LimitError("integer is too long")
 	}
 	switch op {
@@ -89,11 +95,17 @@ func (r *Run) bigArith(op string, a, b *big.Int) (Value, error) {
 	case "-":
 		return NormInt(new(big.Int).Sub(a, b)), nil
 	case "*":
-		r.Work(a.BitLen() / 64 * b.BitLen() / 64 / 32)
+		if err := r.Square(a.BitLen(), b.BitLen()); err != nil {
+			return nil, err
+		}
 		return NormInt(new(big.Int).Mul(a, b)), nil
 	case "/":
 		if b.Sign() == 0 {
 			return nil, Raise("ZeroDivisionError", "division by zero")
+		}
+		both := a.BitLen() + b.BitLen() // the fraction is reduced
+		if err := r.Square(4*both, both); err != nil {
+			return nil, err
 		}
 		f, _ := new(big.Rat).SetFrac(a, b).Float64()
 		if math.IsInf(f, 0) {
@@ -104,7 +116,9 @@ func (r *Run) bigArith(op string, a, b *big.Int) (Value, error) {
 		if b.Sign() == 0 {
 			return nil, Raise("ZeroDivisionError", "integer division or modulo by zero")
 		}
-		r.Work(a.BitLen() / 64 * b.BitLen() / 64 / 32)
+		if err := r.Square(a.BitLen(), b.BitLen()); err != nil {
+			return nil, err
+		}
 		q, m := new(big.Int).QuoRem(a, b, new(big.Int))
 		if m.Sign() != 0 && m.Sign() != b.Sign() {
 			q.Sub(q, big.NewInt(1))
@@ -131,6 +145,7 @@ func (r *Run) power(a, b *big.Int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.Work(powerSteps)
 		return floatArith("**", f, g)
 	}
 	if a.BitLen() <= 1 { // 0, 1, -1
@@ -139,11 +154,13 @@ func (r *Run) power(a, b *big.Int) (Value, error) {
 		}
 		return NormInt(new(big.Int).Set(a)), nil
 	}
-	if !b.IsInt64() || b.Int64() > maxBits || int64(a.BitLen())*b.Int64() > maxBits {
+	if !b.IsInt64() || b.Int64() > MaxBits || int64(a.BitLen())*b.Int64() > MaxBits {
 		return nil, LimitError("integer is too long")
 	}
 	bits := a.BitLen() * int(b.Int64())
-	r.Work(bits / 64 * bits / 64 / 32)
+	if err := r.Square(bits, bits); err != nil {
+		return nil, err
+	}
 	return NormInt(new(big.Int).Exp(a, b, nil)), nil
 }
 

@@ -55,8 +55,10 @@ func (a *Arguments) NoNames(fn string) error {
 	return nil
 }
 
-// CallBuiltin calls a function of the environment, as a step and a nested call.
+// CallBuiltin calls a function of the environment, as a step, a pass over each argument and a nested call.
 func (r *Run) CallBuiltin(b *Builtin, a *Arguments) (Value, error) {
+	r.Read(a.Pos...)
+	r.Read(a.Named...)
 	if err := r.Tick(); err != nil {
 		return nil, err
 	}

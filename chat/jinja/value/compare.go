@@ -16,7 +16,11 @@ func (r *Run) equalDepth(a, b Value, depth int) (bool, error) {
 	switch x := a.(type) {
 	case string:
 		s, ok := b.(string)
-		return ok && s == x, nil
+		if !ok || len(s) != len(x) {
+			return false, nil
+		}
+		r.readFast(len(x))
+		return s == x, nil
 	case nil:
 		return b == nil, nil
 	case int64:
@@ -25,7 +29,11 @@ func (r *Run) equalDepth(a, b Value, depth int) (bool, error) {
 		}
 	case Bytes:
 		y, ok := b.(Bytes)
-		return ok && x == y, nil
+		if !ok || len(x) != len(y) {
+			return false, nil
+		}
+		r.readFast(len(x))
+		return x == y, nil
 	case *List:
 		if y, ok := b.(*List); ok {
 			return r.equalItems(x.Items, y.Items, depth)
@@ -60,6 +68,7 @@ func (r *Run) equalDepth(a, b Value, depth int) (bool, error) {
 		return a == b, nil
 	}
 	if IsNumber(a) && IsNumber(b) {
+		r.Read(a, b)
 		c, ok := CompareNumbers(a, b)
 		return ok && c == 0, nil
 	}
@@ -99,7 +108,7 @@ func (r *Run) equalDicts(a, b *Dict, depth int) (bool, error) {
 		if err := r.Tick(); err != nil {
 			return false, err
 		}
-		v, ok, _ := b.Lookup(k)
+		v, ok, _ := r.lookup(b, k)
 		if !ok {
 			return false, nil
 		}
@@ -198,17 +207,20 @@ func (r *Run) Ordered(op string, a, b Value, depth int) (bool, error) {
 		}
 	}
 	if IsNumber(a) && IsNumber(b) {
+		r.Read(a, b)
 		c, ok := CompareNumbers(a, b)
 		return ok && holds(op, c), nil
 	}
 	x, okX := a.(string)
 	y, okY := b.(string)
 	if okX && okY {
+		r.readFast(min(len(x), len(y)))
 		return holds(op, strings.Compare(x, y)), nil // UTF-8 sorts in code point order
 	}
 	switch x := a.(type) {
 	case Bytes:
 		if y, ok := b.(Bytes); ok {
+			r.readFast(min(len(x), len(y)))
 			return holds(op, strings.Compare(string(x), string(y))), nil
 		}
 	case *List:
@@ -282,9 +294,10 @@ func (r *Run) Contains(seq, v Value) (bool, error) {
 		if !ok {
 			return false, TypeError("'in <string>' requires string as left operand, not %s", TypeName(v))
 		}
-		r.Work(len(s) / 64)
+		r.Read(s)
 		return strings.Contains(s, needle), nil
 	case Bytes:
+		r.Read(s)
 		if needle, ok := v.(Bytes); ok {
 			return strings.Contains(string(s), string(needle)), nil
 		}
@@ -297,19 +310,19 @@ func (r *Run) Contains(seq, v Value) (bool, error) {
 		}
 		return strings.IndexByte(string(s), byte(i)) >= 0, nil
 	case *Dict:
-		_, ok, err := s.Lookup(v)
+		_, ok, err := r.lookup(s, v)
 		return ok, err
 	case *DictView:
 		switch s.Kind {
 		case "keys":
-			_, ok, err := s.Dict.Lookup(v)
+			_, ok, err := r.lookup(s.Dict, v)
 			return ok, err
 		case "items":
 			t, ok := v.(*Tuple)
 			if !ok || len(t.Items) != 2 {
 				return false, nil
 			}
-			x, ok, err := s.Dict.Lookup(t.Items[0])
+			x, ok, err := r.lookup(s.Dict, t.Items[0])
 			if !ok || err != nil {
 				return false, err
 			}

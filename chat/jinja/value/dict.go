@@ -2,8 +2,10 @@ package value
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +13,7 @@ import (
 // templates cannot change it.
 type Dict struct {
 	keys, values []Value
+	hashes       []any       // hash keys of the keys, while the dict is small
 	index        map[any]int // by hash key; nil while the dict is small
 }
 
@@ -42,12 +45,14 @@ func (d *Dict) Set(key, value Value) error {
 	d.keys, d.values = append(d.keys, key), append(d.values, value)
 	if d.index != nil {
 		d.index[k] = len(d.keys) - 1
-	} else if len(d.keys) > smallDict {
+		return nil
+	}
+	if d.hashes = append(d.hashes, k); len(d.keys) > smallDict {
 		d.index = make(map[any]int, 2*len(d.keys))
-		for i, key := range d.keys {
-			k, _ := HashKey(key)
+		for i, k := range d.hashes {
 			d.index[k] = i
 		}
+		d.hashes = nil
 	}
 	return nil
 }
@@ -113,22 +118,29 @@ func (d *Dict) find(k any) int {
 		}
 		return -1
 	}
-	for i, key := range d.keys {
-		if h, _ := HashKey(key); h == k {
+	for i, h := range d.hashes {
+		if h == k {
 			return i
 		}
 	}
 	return -1
 }
 
+// lookup is Lookup, counted.
+func (r *Run) lookup(d *Dict, key Value) (Value, bool, error) {
+	if s, ok := key.(string); ok {
+		r.readFast(len(s) * min(d.Len(), smallDict)) // they may be as long, or it is hashed
+	} else {
+		r.Read(key)
+	}
+	return d.Lookup(key)
+}
+
 // Clone returns a copy with the same keys and values.
 func (d *Dict) Clone() *Dict {
-	c := &Dict{keys: append([]Value(nil), d.keys...), values: append([]Value(nil), d.values...)}
+	c := &Dict{keys: slices.Clone(d.keys), values: slices.Clone(d.values), hashes: slices.Clone(d.hashes)}
 	if d.index != nil {
-		c.index = make(map[any]int, len(d.index))
-		for k, i := range d.index {
-			c.index[k] = i
-		}
+		c.index = maps.Clone(d.index)
 	}
 	return c
 }

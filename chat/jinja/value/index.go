@@ -8,7 +8,7 @@ import (
 func (r *Run) Index(obj, key Value) (Value, error) {
 	switch o := obj.(type) {
 	case *Dict:
-		v, ok, err := o.Lookup(key)
+		v, ok, err := r.lookup(o, key)
 		if err != nil {
 			return nil, err
 		}
@@ -41,6 +41,7 @@ func (r *Run) Index(obj, key Value) (Value, error) {
 		}
 		switch o := o.(type) {
 		case string:
+			r.Read(o)
 			return Substring(o, int(i), int(i)+1), nil
 		case Bytes:
 			return int64(o[i]), nil
@@ -149,7 +150,7 @@ func (r *Run) sliceText(s string, start, step, count int64) (string, error) {
 		return "", nil
 	}
 	if step == 1 {
-		r.Work(len(s) / 64)
+		r.Read(s)
 		return Substring(s, int(start), int(start+count)), nil
 	}
 	if err := r.Alloc(4 * len(s)); err != nil {

@@ -3,6 +3,7 @@ package value
 import (
 	"context"
 	"math"
+	"math/big"
 	"time"
 )
 
@@ -76,6 +77,50 @@ func (r *Run) Alloc(n int) error {
 
 // Work counts n steps of an expensive operation. The next check enforces the limit.
 func (r *Run) Work(n int) { r.steps += int64(n) }
+
+// Steps returns the steps so far.
+func (r *Run) Steps() int64 { return r.steps }
+
+// bytesPerStep is how many bytes of a text an operation reads in about the time of a step.
+const bytesPerStep = 16
+
+// Read counts a pass over each value: over the bytes of a text or number, or the items of a sequence.
+func (r *Run) Read(values ...Value) {
+	for _, v := range values {
+		r.steps += int64(length(v)) / bytesPerStep
+	}
+}
+
+// length returns what a pass over a value reads, in bytes or items.
+func length(v Value) int {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case Bytes:
+		return len(v)
+	case *big.Int:
+		return v.BitLen() / 8
+	case *List:
+		return len(v.Items)
+	case *Tuple:
+		return len(v.Items)
+	case *Dict:
+		return v.Len()
+	}
+	return 0
+}
+
+// readFast counts a pass over n bytes by an instruction that takes many at a time.
+func (r *Run) readFast(n int) { r.steps += int64(n) / 256 }
+
+// wordSteps returns the steps of an operation on integers that takes the product of their lengths.
+func wordSteps(a, b int) int { return (a/64 + 1) * (b/64 + 1) / 32 }
+
+// Square counts an operation on integers of so many bits that takes the product of their lengths, and checks the limit.
+func (r *Run) Square(a, b int) error {
+	r.Work(wordSteps(a, b))
+	return r.Tick()
+}
 
 // LeaveCall ends a call that EnterCall counted.
 func (r *Run) LeaveCall() { r.depth-- }
