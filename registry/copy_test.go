@@ -99,12 +99,12 @@ func TestCopyMounts(t *testing.T) {
 func TestCopyToFaults(t *testing.T) {
 	s := rt.NewStore(t)
 	usual, _ := rt.PutModel(t, s, "usual", 3*64*kib+500, 7000, 100)
-	for _, f := range faults {
+	for _, f := range allFaults() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			name := usual
 			if f.sizes != nil {
-				name, _ = rt.PutModel(t, s, strings.ReplaceAll(f.name, " ", "-"), f.sizes...)
+				name, _ = rt.PutModel(t, s, strings.NewReplacer(" ", "-", ",", "").Replace(f.name), f.sizes...)
 			}
 			from, to, c := rt.New(t), rt.New(t), copyClient(t)
 			want := from.Serve(s, name, "team/m", "v1")

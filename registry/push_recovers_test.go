@@ -46,7 +46,7 @@ func TestPushFaults(t *testing.T) {
 func (f fault) run(t *testing.T, s *store.Store, name manifest.Name) {
 	p := rt.New(t)
 	if f.sizes != nil {
-		name, _ = rt.PutModel(t, s, strings.ReplaceAll(f.name, " ", "-"), f.sizes...)
+		name, _ = rt.PutModel(t, s, strings.NewReplacer(" ", "-", ",", "").Replace(f.name), f.sizes...)
 	}
 	if f.chunk == 0 {
 		f.chunk = 64 * kib

@@ -132,7 +132,7 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 			u.emit(Retry, u.offset, final)
 		}
 		if err := a.Backoff(ctx, final); err != nil {
-			if ctx.Err() != nil || !u.lastWay(ctx, err) {
+			if err = u.lastWay(ctx, err); err != nil {
 				return "", err
 			}
 			a.Reset()
@@ -264,9 +264,9 @@ func (u *upload) patch(ctx context.Context) error {
 		has = before + n
 	case has > before+n:
 		return fmt.Errorf("%w: the registry reports %d bytes, but only %d were sent", errOffset, has, before+n)
-	case has <= before:
+	case has-before < n/2, has <= before:
 		u.offset = has
-		return fmt.Errorf("%w: the registry kept nothing of a chunk of %d bytes", errNotKept, n)
+		return fmt.Errorf("%w: the registry kept %d of %d bytes", errNotKept, max(has-before, 0), n)
 	}
 	u.offset = has
 	u.save()

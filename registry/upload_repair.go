@@ -188,21 +188,21 @@ func (u *upload) putWhole(ctx context.Context, err error) error {
 	return nil
 }
 
-// lastWay reports whether the blob can be sent in another way after the attempts are spent with err: in one PUT if no
-// first chunk arrived, or in another session if the registry does not say what this one has.
-func (u *upload) lastWay(ctx context.Context, err error) bool {
+// lastWay prepares another way after the attempts are spent with err: one PUT if no first chunk arrived, or another
+// session if the registry does not say what this one has. Without one it returns the error.
+func (u *upload) lastWay(ctx context.Context, err error) error {
 	var status *remote.StatusError
 	switch {
-	case !remote.Temporary(err):
-	case u.did == verdict.FirstChunk && u.piece == nil:
-		return u.putWhole(ctx, err) == nil
+	case ctx.Err() != nil || !remote.Temporary(err):
+	case u.did == verdict.FirstChunk:
+		return u.putWhole(ctx, err)
 	case u.did == verdict.AskUpload && errors.As(err, &status) && u.restarts < maxRestarts:
 		u.restarts++
 		u.shrinkIfCut()
 		u.location, u.offset, u.needsStatus = nil, 0, false // noted until there is another: only the registry may be down
-		return true
+		return nil
 	}
-	return false
+	return err
 }
 
 // compare reads this machine's copy of the blob, after the registry received other bytes. If it is intact, it is

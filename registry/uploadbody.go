@@ -19,7 +19,7 @@ import (
 // slow connection pieces are small, or it would look stalled.
 const (
 	minPiece  = 16 << 10
-	maxPiece  = 1 << 20
+	maxPiece  = 256 << 10
 	pieceTime = 100 * time.Millisecond // what a piece should take
 )
 

@@ -34,7 +34,7 @@ func stream(t *testing.T, u *Uploader, b []byte, piece int) (again bool, err err
 func TestStreamFaults(t *testing.T) {
 	b := rt.Noise(1, 3*64*kib+500)
 	made := 0
-	for _, f := range faults {
+	for _, f := range allFaults() {
 		t.Run(f.name, func(t *testing.T) {
 			p, c := rt.New(t), copyClient(t)
 			f.set(t, p)
@@ -62,7 +62,7 @@ func TestStreamFaults(t *testing.T) {
 		})
 	}
 	if made < len(faults)*2/3 {
-		t.Errorf("%d of %d uploads ended well", made, len(faults))
+		t.Errorf("%d uploads ended well", made)
 	}
 }
 

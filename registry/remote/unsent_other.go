@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package remote
+
+import "syscall"
+
+func limitUnsent(syscall.RawConn) {}
