@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http/httptrace"
 	"sync/atomic"
 	"time"
 
@@ -14,36 +16,63 @@ import (
 // blob and move it to its final place.
 const responseStallFactor = 10
 
-// watchdog cancels a request that makes no progress.
+// looksPerStall is how often a watchdog looks during a stall.
+const looksPerStall = 6
+
+// watchdog cancels a request that makes no progress: neither does the kernel take bytes of it, nor the other side.
 type watchdog struct {
 	stall  time.Duration
-	left   atomic.Int64 // bytes of the body that are not sent yet
+	left   atomic.Int64 // bytes of the body that the kernel has not taken yet
+	conn   atomic.Pointer[net.Conn]
 	timer  *time.Timer
+	ctx    context.Context
 	cancel context.CancelCauseFunc
+
+	// What it saw last, and how often since.
+	seenLeft   int64
+	seenUnsent int
+	idle       int
 }
 
 var errStalled = errors.New("no progress")
 
-// startWatchdog returns a context that is canceled if no byte of a body of this length is sent for stall, or if no
+// startWatchdog returns a context that is canceled if no byte of a body of this length moves for stall, or if no
 // response arrives within stall*responseStallFactor after the last byte. The caller must call stop.
 func startWatchdog(ctx context.Context, length int64, stall time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watchdog{stall: stall, cancel: cancel}
+	w := &watchdog{stall: stall, ctx: ctx, cancel: cancel, seenLeft: length}
 	w.left.Store(length)
-	if length == 0 {
-		stall *= responseStallFactor
-	}
-	w.timer = time.AfterFunc(stall, func() { cancel(errStalled) })
-	return ctx, w
+	w.timer = time.AfterFunc(time.Hour, w.look) // look needs the timer
+	w.timer.Reset(stall / looksPerStall)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) { w.conn.Store(&got.Conn) },
+	}), w
 }
 
-func (w *watchdog) moved(n int64) {
-	if w.left.Add(-n) > 0 {
-		w.timer.Reset(w.stall)
-	} else {
-		w.timer.Reset(w.stall * responseStallFactor)
+// look cancels the request if it saw the same often enough.
+func (w *watchdog) look() {
+	if w.ctx.Err() != nil {
+		return
 	}
+	left, unsent := w.left.Load(), 0
+	if c := w.conn.Load(); c != nil {
+		unsent = remote.Unsent(*c)
+	}
+	most := looksPerStall
+	if left == 0 {
+		most *= responseStallFactor
+	}
+	if w.idle++; left != w.seenLeft || unsent != w.seenUnsent {
+		w.seenLeft, w.seenUnsent, w.idle = left, unsent, 0
+	}
+	if w.idle >= most {
+		w.cancel(errStalled)
+		return
+	}
+	w.timer.Reset(w.stall / looksPerStall)
 }
+
+func (w *watchdog) moved(n int64) { w.left.Add(-n) }
 
 func (w *watchdog) stop() {
 	w.timer.Stop()

@@ -2,8 +2,10 @@ package remote
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
+	"syscall"
 )
 
 // FileBody is a request body that may be part of a file. Its connection then sends it with sendfile(2).
@@ -40,4 +42,16 @@ func sendfileDialer(dial func(ctx context.Context, network, addr string) (net.Co
 		}
 		return c, err
 	}
+}
+
+// Unsent returns how many of the bytes that were written to a connection the other side does not have yet, as far as
+// the kernel says. A slow connection may take no byte for a long time and yet move: its kernel's buffer is full.
+func Unsent(c net.Conn) int {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	if s, ok := c.(syscall.Conn); ok {
+		return unsent(s)
+	}
+	return 0
 }

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/registry/address"
@@ -23,11 +21,7 @@ const maxSilence = 10 * time.Minute
 // newTransport returns a transport with more connections per host than the default one, since many blobs move at a
 // time, and with larger buffers.
 func newTransport(opts Options) (*http.Transport, error) {
-	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	dialer.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
-		limitUnsent(c)
-		return checkDial(ctx, network, address, c)
-	}
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: checkDial}
 	t := &http.Transport{
 		Proxy:             http.ProxyFromEnvironment,
 		DialContext:       sendfileDialer(dialer.DialContext),

@@ -3,18 +3,30 @@
 package remote
 
 import (
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxUnsent is how many bytes the kernel takes for a connection before the network does. It is small, so that bytes that
-// the kernel has taken are progress: a socket's buffer can hold those of minutes on a slow connection.
-const maxUnsent = 256 << 10
+// Names of the kernel for the number of bytes of a socket that the other side does not have yet.
+const (
+	linuxOutQueue  = 0x5411 // ioctl SIOCOUTQ
+	darwinNumWrite = 0x1024 // option SO_NWRITE
+)
 
-// limitUnsent limits the unsent bytes of a connection. Without it, a slow connection may look stalled.
-func limitUnsent(c syscall.RawConn) {
-	_ = c.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent)
+// unsent returns how many bytes of a socket the other side does not have yet.
+func unsent(c syscall.Conn) (n int) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if runtime.GOOS == "linux" {
+			n, _ = unix.IoctlGetInt(int(fd), linuxOutQueue)
+		} else {
+			n, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, darwinNumWrite)
+		}
 	})
+	return n
 }
