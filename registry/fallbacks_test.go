@@ -148,8 +148,8 @@ func TestFallbacks(t *testing.T) {
 
 // fault returns the fault of one way of a fallback.
 func (f fallback) fault(way string, set func(p *rt.Peer)) fault {
-	return fault{name: f.name + " " + way, sizes: f.sizes, chunk: f.chunk, stall: f.stall, maxResent: -1, mayLeaveOpen: true,
-		set: func(_ *testing.T, p *rt.Peer) { set(p) }}
+	return fault{name: f.name + " " + way, sizes: f.sizes, chunk: f.chunk, stall: f.stall, maxResent: -1,
+		mayLeaveOpen: true, set: func(_ *testing.T, p *rt.Peer) { set(p) }}
 }
 
 // request refuses requests, as the other way of a fallback.

@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/resume"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -32,12 +33,6 @@ type PushOptions struct {
 	ChunkSize   int64         // bytes per request; 0: DefaultChunkSize, and small blobs are not resumable
 	Stall       time.Duration // abort a connection that accepts no byte for this long; 0: DefaultUploadStall
 }
-
-// Limits on the search for blobs that can be mounted from other repositories.
-const (
-	maxMountCandidates = 64 // manifests read
-	maxMountFrom       = 4  // source repositories, each of which adds a scope to the token
-)
 
 // uploadsPerSlot is the number of open uploads for each send slot: opening a session and committing a blob take a
 // registry a while, during which another upload uses the slot.
@@ -112,7 +107,7 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 	release, err = s.Lock(ctx)
 	switch {
 	case err == nil:
-		p.notes = storedNotes{s}
+		p.notes = s
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // a read-only store keeps no session records
 		release = func() {}
 	default:
@@ -144,7 +139,7 @@ type pusher struct {
 	dst    manifest.Name
 	r      *remote.Repository
 	opts   PushOptions
-	notes  uploadNotes // nil if the store is read-only
+	notes  *store.Store // keeps notes on unfinished uploads; nil if it is read-only
 
 	chunkGiven bool               // opts.ChunkSize is not the default
 	mounter    *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
@@ -281,12 +276,13 @@ func (p *pusher) missing(ctx context.Context, all, some []blob) ([]blob, error) 
 	return list, nil
 }
 
+// noteKey returns the key of the note on a blob's upload.
+func (p *pusher) noteKey(d digest.Digest) digest.Digest { return resume.Key(p.dst.Host, p.r.Path, d) }
+
 // present reports that the registry has a blob, and deletes the record of its upload.
 func (p *pusher) present(b blob) {
 	p.c.emit(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
-	if p.notes != nil {
-		p.notes.Drop(p.sessionKey(b.Digest))
-	}
+	resume.Drop(p.notes, p.noteKey(b.Digest))
 }
 
 // sendBlobs uploads the blobs that the registry does not have. It checks for some while it sends others.
@@ -320,62 +316,6 @@ func (p *pusher) sendBytes(ctx context.Context, contents [][]byte) error {
 		blobs[i] = blob{Descriptor: ocispec.Descriptor{Digest: digest.FromBytes(b), Size: int64(len(b))}, data: b}
 	}
 	return p.sendBlobs(ctx, blobs)
-}
-
-// findMountSources sets the repositories that each blob may be mounted from: those of the same host that models of the
-// store were pulled from or pushed to.
-func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
-	if p.source != nil {
-		p.mountCopied(blobs)
-		return
-	}
-	if p.s == nil {
-		return
-	}
-	homes, err := p.s.Homes(ctx, p.dst.Host)
-	if err != nil {
-		return // mounting only saves time
-	}
-	at := make(map[digest.Digest]int, len(blobs))
-	for i, b := range blobs {
-		at[b.Digest] = i
-	}
-	var from []string
-	for _, h := range homes[:min(len(homes), maxMountCandidates)] {
-		if h.Path == p.dst.Path || !slices.Contains(from, h.Path) && len(from) == maxMountFrom {
-			continue
-		}
-		for _, d := range p.heldBy(ctx, h) {
-			i, wanted := at[d.Digest]
-			if !wanted || slices.Contains(blobs[i].from, h.Path) {
-				continue
-			}
-			blobs[i].from = append(blobs[i].from, h.Path)
-			if !slices.Contains(from, h.Path) {
-				from = append(from, h.Path)
-			}
-		}
-	}
-	if len(from) > 0 {
-		p.mounter, _ = p.c.conn.Repository(p.dst, remote.Push, from...)
-	}
-}
-
-// heldBy lists the blobs of a model and of its referrers, which are pushed to the same repository.
-func (p *pusher) heldBy(ctx context.Context, h store.Home) []ocispec.Descriptor {
-	list := []digest.Digest{h.Manifest}
-	referrers, _ := p.s.Referrers(ctx, h.Manifest, "")
-	for _, d := range referrers {
-		list = append(list, d.Digest)
-	}
-	var held []ocispec.Descriptor
-	for _, d := range list {
-		if doc, err := p.s.ReadBlob(d, manifest.MaxManifestSize); err == nil {
-			blobs, _ := manifest.Blobs(doc)
-			held = append(held, blobs...)
-		}
-	}
-	return held
 }
 
 // sendManifests pushes the manifests by digest, and the root under ref last. If there are referrers, the root goes by

@@ -15,7 +15,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	rt "github.com/ingotml/ingot/registry/registrytest"
-	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/resume"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -98,7 +98,7 @@ func (f fault) run(t *testing.T, s *store.Store, name manifest.Name) {
 		t.Errorf("open sessions: %v; requests:\n%s", open, strings.Join(p.Log(), "\n"))
 	}
 	for d, e := range last {
-		key := (&pusher{dst: dst, r: &remote.Repository{Path: dst.Path}}).sessionKey(d)
+		key := resume.Key(dst.Host, dst.Path, d)
 		if _, err := os.Stat(filepath.Join(s.Root(), "ingest", "push-"+key.Encoded())); err == nil {
 			t.Errorf("the session record of %s is left", d)
 		}

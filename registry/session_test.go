@@ -1,14 +1,11 @@
 package registry
 
 import (
-	"net/url"
 	"sync"
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store/ingest"
 	rt "github.com/ingotml/ingot/registry/registrytest"
-	"github.com/opencontainers/go-digest"
 )
 
 // TestSessionScheme: a push with TLS does not resume a session that was opened without TLS.
@@ -44,43 +41,5 @@ func TestSessionScheme(t *testing.T) {
 	secure.Check("team/m", "v1", want)
 	if log := unwanted.Log(); len(log) > 0 {
 		t.Errorf("requests without TLS: %q", log)
-	}
-}
-
-func TestSessionRecords(t *testing.T) {
-	s := rt.NewStore(t)
-	d := digest.FromString("blob")
-	repo := func(scheme, addr string) string { return scheme + "://" + addr }
-	for _, tt := range []struct {
-		at         string
-		begun, now string
-		want       bool
-	}{
-		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), true},
-		{"https://cdn.example/up", repo("https", "reg.example"), repo("https", "reg.example"), true},
-		{"http://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), true},
-		{"https://cdn.example/up", repo("http", "reg.example"), repo("http", "reg.example"), true},
-		{"http://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
-		{"https://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
-		{"https://reg.example/up", repo("https", "reg.example"), repo("http", "reg.example"), false},
-		// ingot itself writes no such record
-		{"http://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), false},
-		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example:5000"), false},
-		{"ftp://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), false},
-	} {
-		note, err := ingest.OpenSession(s, d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := &session{note: note}
-		u, err := url.Parse(tt.at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x.save(u, sessionRecord{Registry: tt.begun, Digest: d})
-		if at, _ := x.load(tt.now); (at != nil) != tt.want {
-			t.Errorf("%s, opened at %s: resumed %v at %s", tt.at, tt.begun, at, tt.now)
-		}
-		x.remove()
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/resume"
 	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 )
@@ -23,7 +24,7 @@ const smallBlob = 16 << 20
 type upload struct {
 	push    *pusher
 	blob    blob
-	session *session
+	session *resume.Session
 	copied  *copiedBlob // reads the blob, if it is copied from another repository; else nil
 	piece   *piece      // what is at hand of a blob that is being written; else nil
 
@@ -48,9 +49,9 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 		u.copied = p.source.blob(b)
 	}
 	if u.whole = u.onePut(); !u.whole {
-		u.session = p.session(b.Digest)
-		defer u.session.close()
-		if at, note := u.session.load(u.push.r.Origin()); at != nil && note.Digest == b.Digest && note.Size == b.Size {
+		u.session = resume.Open(p.notes, p.noteKey(b.Digest))
+		defer u.session.Close()
+		if at, note := u.session.Load(u.push.r.Origin()); at != nil && note.Digest == b.Digest && note.Size == b.Size {
 			u.location, u.chunkMin, u.needsStatus = at, note.ChunkMin, true
 		}
 	}
@@ -64,7 +65,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 		}
 		return fmt.Errorf("blob %s: %w", b.Digest, err)
 	}
-	u.session.remove()
+	u.session.Remove()
 	u.emit(kind, b.Size, nil)
 	return nil
 }
@@ -205,7 +206,7 @@ func (u *upload) opened(resp *http.Response) error {
 	}
 	u.location, u.offset, u.chunkMin = at, 0, chunkMinLength(resp.Header)
 	if u.session != nil && u.onePut() {
-		u.session.remove()
+		u.session.Remove()
 		u.session = nil
 	}
 	u.save()
@@ -223,12 +224,12 @@ func (u *upload) abandon(ctx context.Context) {
 // reset forgets the session: the next step opens a new one, and no later run resumes this one.
 func (u *upload) reset() {
 	u.location, u.offset, u.needsStatus = nil, 0, false
-	u.session.forget()
+	u.session.Forget()
 }
 
-// save updates the session record.
+// save updates the note on the session.
 func (u *upload) save() {
-	u.session.save(u.location, sessionRecord{Registry: u.push.r.Origin(),
+	u.session.Save(u.location, resume.Note{Registry: u.push.r.Origin(),
 		Repository: u.push.dst.Host + "/" + u.push.r.Path,
 		Digest:     u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.chunkMin})
 }

@@ -6,10 +6,77 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
+
+// Limits on the search for blobs that can be mounted from other repositories.
+const (
+	maxMountCandidates = 64 // manifests read
+	maxMountFrom       = 4  // source repositories, each of which adds a scope to the token
+)
+
+// findMountSources sets the repositories that each blob may be mounted from: those of the same host that models of the
+// store were pulled from or pushed to.
+func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
+	if p.source != nil {
+		p.mountCopied(blobs)
+		return
+	}
+	if p.s == nil {
+		return
+	}
+	homes, err := p.s.Homes(ctx, p.dst.Host)
+	if err != nil {
+		return // mounting only saves time
+	}
+	at := make(map[digest.Digest]int, len(blobs))
+	for i, b := range blobs {
+		at[b.Digest] = i
+	}
+	var from []string
+	for _, h := range homes[:min(len(homes), maxMountCandidates)] {
+		if h.Path == p.dst.Path || !slices.Contains(from, h.Path) && len(from) == maxMountFrom {
+			continue
+		}
+		for _, d := range p.heldBy(ctx, h) {
+			i, wanted := at[d.Digest]
+			if !wanted || slices.Contains(blobs[i].from, h.Path) {
+				continue
+			}
+			blobs[i].from = append(blobs[i].from, h.Path)
+			if !slices.Contains(from, h.Path) {
+				from = append(from, h.Path)
+			}
+		}
+	}
+	if len(from) > 0 {
+		p.mounter, _ = p.c.conn.Repository(p.dst, remote.Push, from...)
+	}
+}
+
+// heldBy lists the blobs of a model and of its referrers, which are pushed to the same repository.
+func (p *pusher) heldBy(ctx context.Context, h store.Home) []ocispec.Descriptor {
+	list := []digest.Digest{h.Manifest}
+	referrers, _ := p.s.Referrers(ctx, h.Manifest, "")
+	for _, d := range referrers {
+		list = append(list, d.Digest)
+	}
+	var held []ocispec.Descriptor
+	for _, d := range list {
+		if doc, err := p.s.ReadBlob(d, manifest.MaxManifestSize); err == nil {
+			blobs, _ := manifest.Blobs(doc)
+			held = append(held, blobs...)
+		}
+	}
+	return held
+}
 
 // mount mounts the blob from another repository, for which it returns [Mounted]. A registry that does not may open an
 // upload session instead. See
@@ -30,8 +97,8 @@ func (u *upload) mount(ctx context.Context) (EventKind, error) {
 	return u.mountFrom(ctx, u.push.r, "")
 }
 
-// mountFrom asks for a mount from a repository, or from any. Its failure decides nothing: an error is to be tried again,
-// once, or ends the push because the user wants it so.
+// mountFrom asks for a mount from a repository, or from any. Its failure decides nothing: an error is to be tried
+// again, once, or ends the push because the user wants it so.
 func (u *upload) mountFrom(ctx context.Context, r *remote.Repository, from string) (EventKind, error) {
 	u.did = verdict.Mount
 	query := url.Values{"mount": {string(u.blob.Digest)}}

@@ -96,8 +96,8 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 	return resp, dog.cause(ctx, finish(resp, want...))
 }
 
-// takeSlot waits for a send slot, unless the upload has one. While it waits, other uploads may find out what the registry
-// takes, so its caller decides afterwards what to send.
+// takeSlot waits for a send slot, unless the upload has one. While it waits, other uploads may find out what the
+// registry takes, so its caller decides afterwards what to send.
 func (u *upload) takeSlot(ctx context.Context) error {
 	if u.slot != nil {
 		return nil

@@ -15,7 +15,7 @@ var ErrBodySize = fault.Register(errors.New("the request is too large for the re
 	Remedy: "set a smaller --chunk-size, or raise the limit of the registry or of the proxy before it",
 })
 
-// Abilities is what a registry can do, as far as this session has found out. The zero value is a registry that follows
+// Abilities is what a registry can do, as far as this session knows. The zero value is a registry that follows
 // the specification. All transfers of a [Client] with a registry share one: see [Repository.Learn].
 type Abilities struct {
 	NoChunks    bool  // a blob is sent in one PUT
@@ -46,8 +46,8 @@ func (r *Repository) Abilities() Abilities {
 	return r.host.abilities
 }
 
-// Learn changes what the registry can do. Several transfers may meet one failure: change must have the same result if it
-// is called again. So a size is derived from that of the failed request, not from the one in use by now.
+// Learn changes what the registry can do. Several transfers may meet one failure: change must have the same result if
+// it is called again. So a size is derived from that of the failed request, not from the one in use by now.
 func (r *Repository) Learn(change func(*Abilities)) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()

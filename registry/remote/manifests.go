@@ -146,8 +146,8 @@ const maxLate = 4
 // manifest's subject field. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject.
 //
-// A registry may see a blob only some time after its upload, so a manifest that lacks blobs is sent again after a while.
-// If another push of the same manifest is in the way, the registry may have it by then.
+// A registry may see a blob only some time after its upload, so a manifest that lacks blobs is sent again, later. If
+// another push of the same manifest is in the way, the registry may have it by then.
 func (r *Repository) PutManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
 	late, looked := 0, false
 	return Retry(ctx, r.Attempts(), func() (bool, error) {
