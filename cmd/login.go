@@ -156,7 +156,7 @@ names. Docker shares them, so it is logged out too.`,
 			if err != nil {
 				return err
 			}
-			found, err := remote.Logout(host)
+			found, err := remote.Logout(c.Context(), host)
 			switch {
 			case err != nil:
 				return err

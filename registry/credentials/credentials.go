@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,84 +10,50 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
-	"github.com/docker/cli/cli/config"
-	"github.com/docker/cli/cli/config/configfile"
 	"github.com/docker/cli/cli/config/credentials"
 	helper "github.com/docker/docker-credential-helpers/client"
 	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
-// docker/cli's package reads config.json and selects the credential helper. Writing is implemented here, because that
-// package drops unknown keys and prints to standard error.
-
-// dockerConfig reads docker's config.json and returns it with its path. The file need not exist.
-func dockerConfig() (*configfile.ConfigFile, string, error) {
-	dir := os.Getenv(config.EnvOverrideConfigDir)
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, "", err
-		}
-		dir = filepath.Join(home, ".docker")
-	}
-	f, err := config.Load(dir)
-	return f, filepath.Join(dir, config.ConfigFileName), err
-}
-
-// credentialKey returns the key under which docker stores a registry's credentials.
-func credentialKey(addr string) string {
-	if addr == name.DefaultRegistry {
-		return authn.DefaultAuthKey
-	}
-	return addr
-}
-
-func helperOf(f *configfile.ConfigFile, key string) string {
-	if h, ok := f.CredentialHelpers[key]; ok {
-		return h
-	}
-	return f.CredentialsStore
-}
-
-// Store stores credentials. It returns the name of the credential helper, or the path of the file, that has
-// them now.
-func Store(addr string, cfg authn.AuthConfig) (where string, err error) {
-	key := credentialKey(addr)
-	f, path, err := dockerConfig()
+// Store stores credentials where docker does. It returns the name of the credential helper, or the path of the file,
+// that has them now.
+func Store(ctx context.Context, addr string, cfg authn.AuthConfig) (where string, err error) {
+	host := canonicalKey(addr)
+	key := storeKey(host)
+	path, err := dockerFile()
 	if err != nil {
 		return "", err
 	}
+	f, problems := source{place: path, path: path}.read()
+	if len(problems) > 0 {
+		return "", problems[0]
+	}
 	defaultStore := ""
-	if !f.ContainsAuth() {
+	if f.CredsStore == "" && len(f.CredHelpers) == 0 && len(f.Auths) == 0 {
 		// As in docker: if nothing is configured, use the system's keychain if its helper is installed.
 		defaultStore = credentials.DetectDefaultStore("")
-		f.CredentialsStore = defaultStore
+		f.CredsStore = defaultStore
 	}
-	entry := map[string]string{}
+	program, own := f.CredsStore, false
+	if name, _, ok := f.helperOf(host); ok {
+		program, own = name, true
+	}
+	made := entry{}
 	where = path
-	if program := helperOf(f, key); program != "" {
+	if program != "" {
 		where = helperPrefix + program
-		run, err := helperProgram(program)
-		if err != nil {
-			return "", err
-		}
-		c := &helpers.Credentials{ServerURL: key, Username: cfg.Username, Secret: cfg.Password}
-		if cfg.IdentityToken != "" {
-			c.Username, c.Secret = tokenUser, cfg.IdentityToken
-		}
-		if err := helper.Store(run, c); err != nil {
-			return "", fmt.Errorf("%s: %s", where, redact.Secrets(redact.Clip(err.Error()), c.Secret))
+		if err := storeInHelper(ctx, program, key, cfg); err != nil {
+			return "", fmt.Errorf("%w; %s names it: change its %s", err, path, map[bool]string{
+				true: "credHelpers", false: "credsStore"}[own])
 		}
 	} else {
-		entry["auth"] = base64.StdEncoding.EncodeToString([]byte(cfg.Username + ":" + cfg.Password))
-		if cfg.IdentityToken != "" {
-			entry["identitytoken"] = cfg.IdentityToken
-		}
+		made = entry{Auth: base64.StdEncoding.EncodeToString([]byte(cfg.Username + ":" + cfg.Password)),
+			IdentityToken: cfg.IdentityToken}
 	}
 	err = editConfig(path, func(top, auths map[string]json.RawMessage) error {
 		if defaultStore != "" {
@@ -94,51 +61,102 @@ func Store(addr string, cfg authn.AuthConfig) (where string, err error) {
 				return err
 			}
 		}
-		auths[key], err = json.Marshal(entry)
+		auths[key], err = json.Marshal(made)
 		return err
 	})
 	return where, err
 }
 
-// Erase removes a registry's credentials from its credential helper and from the file.
-func Erase(addr string) (found bool, err error) {
-	key := credentialKey(addr)
-	f, path, err := dockerConfig()
+func storeInHelper(ctx context.Context, program, key string, cfg authn.AuthConfig) error {
+	run, err := helperProgram(ctx, program)
+	if err != nil {
+		return err
+	}
+	c := &helpers.Credentials{ServerURL: key, Username: cfg.Username, Secret: cfg.Password}
+	if cfg.IdentityToken != "" {
+		c.Username, c.Secret = tokenUser, cfg.IdentityToken
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	p := run(helpers.ActionStore)
+	p.Input(bytes.NewReader(b))
+	if out, err := p.Output(); err != nil {
+		return helperError(program, err, []byte(redact.Secrets(string(out), c.Secret)))
+	}
+	return nil
+}
+
+// Erase removes the credentials of a host, or of a namespace host/path, from the files that a [Keychain] reads and from
+// the credential helpers that these name for the host. What cannot be removed is an error beside what was found.
+func Erase(ctx context.Context, key string) (found bool, err error) {
+	key = canonicalKey(key)
+	var problems []error
+	for _, s := range sources() {
+		if s.logout(key) == "" {
+			continue // a variable, or a file that only old programs write
+		}
+		s.expected = false
+		f, errs := s.read()
+		problems = append(problems, errs...)
+		if erased, err := f.eraseFromHelper(ctx, key); err != nil {
+			problems = append(problems, fmt.Errorf("%w (named in %s)", err, s.place))
+		} else if erased {
+			found = true
+		}
+		list := f.spellings(key)
+		if len(list) == 0 {
+			continue
+		}
+		found = true
+		err := editConfig(s.path, func(_, auths map[string]json.RawMessage) error {
+			for _, k := range list {
+				delete(auths, k)
+			}
+			return nil
+		})
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	for _, problem := range problems {
+		if err == nil {
+			err = problem
+		} else {
+			err = fmt.Errorf("%w; %w", err, problem)
+		}
+	}
+	return found, err
+}
+
+// eraseFromHelper removes a host's credentials from the file's helper for it, if it has any there.
+func (f authFile) eraseFromHelper(ctx context.Context, key string) (found bool, err error) {
+	if strings.Contains(key, "/") {
+		return false, nil // helpers know hosts only
+	}
+	name, asked, own := f.helperOf(key)
+	if !own {
+		name, asked = f.CredsStore, storeKey(key)
+	}
+	if name == "" {
+		return false, nil
+	}
+	cfg, err := askHelper(ctx, name, asked)
+	if err != nil || cfg == (authn.AuthConfig{}) {
+		return false, err
+	}
+	program, err := helperProgram(ctx, name)
 	if err != nil {
 		return false, err
 	}
-	if name := helperOf(f, key); name != "" {
-		program, err := helperProgram(name)
-		if err != nil {
-			return false, err
-		}
-		_, err = helper.Get(program, key)
-		if err == nil {
-			found = true
-			err = helper.Erase(program, key)
-		}
-		if err != nil && !helpers.IsErrCredentialsNotFound(err) {
-			return false, fmt.Errorf("%s%s: %s", helperPrefix, name, redact.Clip(err.Error()))
-		}
+	if err := helper.Erase(program, asked); err != nil {
+		return false, fmt.Errorf("the credential helper %s%s failed: %s", helperPrefix, name, redact.Clip(err.Error()))
 	}
-	var keys []string
-	for k := range f.AuthConfigs {
-		if k == key || credentials.ConvertToHostname(k) == addr { // older files have full URLs as keys
-			keys = append(keys, k)
-		}
-	}
-	if len(keys) == 0 {
-		return found, nil
-	}
-	return true, editConfig(path, func(_, auths map[string]json.RawMessage) error {
-		for _, k := range keys {
-			delete(auths, k)
-		}
-		return nil
-	})
+	return true, nil
 }
 
-// editConfig applies edit to config.json and preserves everything else in the file. Only its owner can read it.
+// editConfig applies edit to an auth file and preserves everything else in it. Only its owner can read it.
 func editConfig(path string, edit func(top, auths map[string]json.RawMessage) error) error {
 	if at, err := filepath.EvalSymlinks(path); err == nil {
 		path = at
@@ -148,17 +166,17 @@ func editConfig(path string, edit func(top, auths map[string]json.RawMessage) er
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if len(bytes.TrimSpace(b)) > 0 {
+	if b = bytes.TrimSpace(bytes.TrimPrefix(b, byteOrderMark)); len(b) > 0 {
 		if err := json.Unmarshal(b, &top); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	if raw := top["auths"]; raw != nil {
+	if raw := top["auths"]; len(raw) > 0 && string(raw) != "null" {
 		if err := json.Unmarshal(raw, &auths); err != nil {
 			return fmt.Errorf("%s: auths: %w", path, err)
 		}
 	}
-	if top == nil || auths == nil { // JSON null
+	if top == nil { // JSON null
 		return fmt.Errorf("%s holds no JSON object", path)
 	}
 	if err := edit(top, auths); err != nil {

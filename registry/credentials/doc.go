@@ -1,5 +1,9 @@
 // Package credentials reads and stores users' credentials for registries where docker and podman do.
 //
-// Credential helpers run one at a time. Errors quote no secret. Storing preserves everything else in docker's
-// config.json, whose new content is visible at once and only to its owner.
+// Contract:
+//
+//   - Sources are searched in the order of [Keychain]. One that cannot be read hides no other.
+//   - Credentials are returned for their own host and, if their key has a path, for repositories below it only.
+//   - Credential helpers run one at a time and are asked for a host. Errors quote no secret.
+//   - Storing preserves everything else in a file, whose new content is visible at once and only to its owner.
 package credentials

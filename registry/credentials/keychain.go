@@ -1,123 +1,125 @@
 package credentials
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"strings"
 	"sync"
 
-	"github.com/docker/cli/cli/config"
-	"github.com/docker/cli/cli/config/configfile"
-	"github.com/docker/cli/cli/config/types"
-	helper "github.com/docker/docker-credential-helpers/client"
-	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// Default looks up docker's credentials, then podman's. go-containerregistry's keychain reads podman's only if
-// docker has no file, which the first login creates, and runs credential helpers in the caller's working directory.
-var Default = authn.NewMultiKeychain(&docker{}, podman{})
+// Default is the keychain of the user's own files and credential helpers.
+var Default = &Keychain{}
 
-// docker is the keychain of docker's config.json.
-type docker struct{ mu sync.Mutex } // one helper at a time: it may prompt the user
+// Keychain finds credentials in DOCKER_AUTH_CONFIG, then where docker keeps them, then where podman does: see
+// [sources]. It implements [authn.Keychain].
+//
+// Of each file, it takes the first of these that has any: the credential helper of the host, the entry with the longest
+// path that leads to the repository, the default credential helper, the entry of the host. podman knows the paths
+// (containers-auth.json(5)), docker the default helper.
+type Keychain struct {
+	given []source // searched before all others
 
-// Resolve implements authn.Keychain.
-func (d *docker) Resolve(r authn.Resource) (authn.Authenticator, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	c, _, err := dockerConfig()
-	if err != nil {
-		return nil, err
-	}
-	return authenticator(c, credentialKey(r.String()), credentialKey(r.RegistryStr()))
+	mu sync.Mutex // one helper at a time: it may prompt the user
 }
 
-// podman is the keychain of podman's auth.json (containers-auth.json(5)).
-type podman struct{}
+// Found are credentials and the place that has them. It implements [authn.Authenticator].
+type Found struct {
+	authn.AuthConfig
+	Place  string // a file, a helper, a variable or a flag
+	Given  bool   // for this command: see Keychain.With
+	Logout string // what `ingot logout` removes them by; empty if it cannot
+}
 
-func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
-	for _, path := range podmanFiles() {
-		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+// Authorization implements [authn.Authenticator].
+func (f *Found) Authorization() (*authn.AuthConfig, error) {
+	cfg := f.AuthConfig
+	return &cfg, nil
+}
+
+// Resolve implements [authn.Keychain].
+func (k *Keychain) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	return k.ResolveContext(context.Background(), r)
+}
+
+// ResolveContext implements [authn.ContextKeychain]. It returns a [*Found] or [authn.Anonymous], also beside an error,
+// which joins what is wrong with the sources that were passed over.
+func (k *Keychain) ResolveContext(ctx context.Context, r authn.Resource) (authn.Authenticator, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	keys := keysOf(r.String())
+	var skipped []error
+	for _, s := range append(k.given[:len(k.given):len(k.given)], sources()...) {
+		found, errs := s.find(ctx, keys)
+		skipped = append(skipped, errs...)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
+		if found != nil {
+			return found, errors.Join(skipped...)
+		}
+	}
+	return authn.Anonymous, errors.Join(skipped...)
+}
+
+// keysOf returns the keys that may have a repository's credentials, the longest first: host/a/b, host/a, host.
+func keysOf(repository string) []string {
+	key := canonicalKey(repository)
+	keys := []string{key}
+	for {
+		slash := strings.LastIndexByte(key, '/')
+		if slash < 0 {
+			return keys
+		}
+		key = key[:slash]
+		keys = append(keys, key)
+	}
+}
+
+// find returns the credentials of the first key that has any, or nil, and what could not be read.
+func (s source) find(ctx context.Context, keys []string) (*Found, []error) {
+	f, problems := s.read()
+	host, paths := keys[len(keys)-1], keys[:len(keys)-1]
+	ask := func(helper, key string) *Found {
+		cfg, err := askHelper(ctx, helper, key)
 		if err != nil {
-			return nil, err
+			problems = append(problems, fmt.Errorf("%w (named in %s)", err, s.place))
 		}
-		defer f.Close()
-		c, err := config.LoadFromReader(f)
-		if err != nil {
-			return nil, err
+		if cfg == (authn.AuthConfig{}) {
+			return nil
 		}
-		keys := []string{r.String(), r.RegistryStr()}
-		for i, key := range keys {
-			if key == "index.docker.io" {
-				keys[i] = "docker.io" // podman's key for Docker Hub
+		return &Found{cfg, helperPrefix + helper, s.given, s.logout(host)}
+	}
+	entry := func(key string) *Found {
+		for _, spelling := range f.spellings(key) {
+			cfg, err := decodeEntry(f.Auths[spelling])
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s: the entry %q %w", s.place, spelling, err))
+			}
+			if cfg != (authn.AuthConfig{}) {
+				return &Found{cfg, s.place, s.given, s.logout(key)}
 			}
 		}
-		if a, err := authenticator(c, keys...); err != nil || a != authn.Anonymous {
-			return a, err
+		return nil
+	}
+
+	helper, asked, own := f.helperOf(host)
+	if own && helper != "" {
+		if found := ask(helper, asked); found != nil {
+			return found, problems
 		}
 	}
-	return authn.Anonymous, nil
-}
-
-// authenticator returns the credentials of the first key that has any, from a credential helper if the configuration
-// names one.
-func authenticator(c *configfile.ConfigFile, keys ...string) (authn.Authenticator, error) {
-	for _, key := range keys {
-		a, err := lookUp(c, key)
-		if err != nil {
-			return nil, err
-		}
-		a.ServerAddress = ""
-		if a != (types.AuthConfig{}) {
-			return authn.FromConfig(authn.AuthConfig{Username: a.Username, Password: a.Password, Auth: a.Auth,
-				IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken}), nil
+	for _, key := range paths {
+		if found := entry(key); found != nil {
+			return found, problems
 		}
 	}
-	return authn.Anonymous, nil
-}
-
-// lookUp is c.GetAuthConfig, except that it runs helpers by helperProgram.
-func lookUp(c *configfile.ConfigFile, key string) (types.AuthConfig, error) {
-	program := helperOf(c, key)
-	if program == "" {
-		return c.GetAuthConfig(key)
+	if f.CredsStore != "" && !(own && helper == "") {
+		if found := ask(f.CredsStore, storeKey(host)); found != nil {
+			return found, problems
+		}
 	}
-	if a, err := configfile.New("").GetAuthConfig(key); err != nil || a.Username != "" {
-		return a, err // from DOCKER_AUTH_CONFIG, which has precedence over helpers
-	}
-	run, err := helperProgram(program)
-	if err != nil {
-		return types.AuthConfig{}, err
-	}
-	kept, err := helper.Get(run, key)
-	switch {
-	case helpers.IsErrCredentialsNotFound(err):
-		return types.AuthConfig{}, nil
-	case err != nil:
-		return types.AuthConfig{}, fmt.Errorf("%s%s: %w", helperPrefix, program, err)
-	case kept.Username == tokenUser:
-		return types.AuthConfig{IdentityToken: kept.Secret}, nil
-	}
-	return types.AuthConfig{Username: kept.Username, Password: kept.Secret}, nil
-}
-
-func podmanFiles() []string {
-	if file := os.Getenv("REGISTRY_AUTH_FILE"); file != "" {
-		return []string{file}
-	}
-	var list []string
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		list = append(list, filepath.Join(dir, "containers", "auth.json"))
-	}
-	home, _ := os.UserHomeDir()
-	if dir := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")); filepath.IsAbs(dir) {
-		list = append(list, filepath.Join(dir, "containers", "auth.json"))
-	}
-	return list
+	return entry(host), problems
 }

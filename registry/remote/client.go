@@ -29,6 +29,7 @@ type Options struct {
 	PlainHTTP bool
 	// Insecure disables certificate verification for the hosts in names, but not for hosts that a registry names.
 	Insecure  bool
+	CertDir   string            // folder of certificates for the hosts in names; empty: docker's and podman's
 	CAFile    string            // PEM file of certificate authorities to trust in addition to the system's
 	Attempts  int               // per exchange, without progress; 0: DefaultAttempts
 	UserAgent string            // empty: ingot

@@ -59,6 +59,16 @@ var (
 		Rank: fault.Registry + 8, Transfer: fault.Gateway,
 		Remedy: "leave out --plain-http; for a registry on this machine use TLS with --insecure or --ca-file FILE",
 	})
+	ErrClientCertificate = fault.Register(errors.New("the server requires a client certificate"), fault.Kind{
+		Name: "registry/remote.ErrClientCertificate", Means: "the server accepts no connection without a certificate of its user",
+		Rank: fault.Registry + 10, Transfer: fault.Forbidden,
+		Remedy: "--cert-dir DIR names the folder with your *.cert and *.key",
+	})
+	ErrNoRegistry = fault.Register(errors.New("not a registry"), fault.Kind{
+		Name: "registry/remote.ErrNoRegistry", Means: "a host does not answer as registries do",
+		Rank: fault.Registry + 11, Transfer: fault.Gateway,
+		Remedy: "check the registry's host and port; nothing is stored",
+	})
 
 	ErrNoHost = errors.New("name without a host") // a local name where a registry is required
 )
@@ -105,10 +115,14 @@ func (e *StatusError) Is(target error) bool {
 // AuthError means that a registry rejected the credentials, or requires some and there are none. It is an
 // [ErrUnauthorized].
 type AuthError struct {
-	Host  string // as the user wrote it
-	Given bool   // credentials were sent
-	Key   string // file of the SSH key, if one was used
-	Err   error  // the registry's response
+	Host   string // as the user wrote it
+	Given  bool   // credentials were sent
+	Place  string // what they come from: a file, a credential helper, a variable, a flag; empty: unknown
+	Logout string // what `ingot logout` removes them by; empty if it cannot
+	Key    string // file of the SSH key, if one was used
+	Err    error  // the registry's response
+
+	stored bool // they are not for this command only
 }
 
 func (e *AuthError) Error() string {
@@ -116,11 +130,28 @@ func (e *AuthError) Error() string {
 	switch {
 	case e.Key != "":
 		text = fmt.Sprintf("registry %s rejected the key %s", e.Host, e.Key)
+	case e.Place != "":
+		text = fmt.Sprintf("registry %s rejected the credentials from %s", e.Host, e.Place)
 	case e.Given:
 		text = fmt.Sprintf("registry %s rejected the credentials", e.Host)
 	}
 	if e.Err != nil && e.Err != ErrUnauthorized {
 		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// passedOver returns the warning for stored credentials that were refused, where none are needed.
+func (e *AuthError) passedOver() string {
+	text := "the stored credentials were refused, and it is read without them"
+	if e.Place != "" {
+		text = fmt.Sprintf("the credentials from %s were refused, and it is read without them", e.Place)
+	}
+	switch {
+	case e.Logout != "":
+		text += fmt.Sprintf("; `ingot logout %s` removes them", e.Logout)
+	case e.Place != "":
+		text += "; remove them there"
 	}
 	return text
 }

@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -29,8 +28,8 @@ const IdentityEnv = "INGOT_SSH_KEY"
 // signedToken requests a token with a signature instead of a password, as Ollama's registries require. An OpenSSH key
 // signs the string "GET,URL,base64(hex(SHA-256 of the empty body))". It returns nil if there is no key, or if the token
 // server is not the registry itself: a signature reveals the user's identity.
-func (h *host) signedToken(ctx context.Context, ch *transport.Challenge, scopes []string) (*token, error) {
-	realm, err := h.realm(ch)
+func (h *host) signedToken(ctx context.Context, challenge map[string]string, scopes []string) (*token, error) {
+	realm, err := h.realm(challenge)
 	if err != nil || !h.owns(realm) {
 		return nil, err
 	}
@@ -40,7 +39,7 @@ func (h *host) signedToken(ctx context.Context, ch *transport.Challenge, scopes 
 	}
 	a := h.attempts()
 	for {
-		t, err := h.signedTokenOnce(ctx, key, realm, ch, scopes)
+		t, err := h.signedTokenOnce(ctx, key, realm, challenge, scopes)
 		if err == nil {
 			return t, nil
 		}
@@ -53,11 +52,11 @@ func (h *host) signedToken(ctx context.Context, ch *transport.Challenge, scopes 
 	}
 }
 
-func (h *host) signedTokenOnce(ctx context.Context, key ssh.Signer, realm *url.URL, ch *transport.Challenge,
+func (h *host) signedTokenOnce(ctx context.Context, key ssh.Signer, realm *url.URL, challenge map[string]string,
 	scopes []string) (*token, error) {
 	nonce := make([]byte, 16)
 	rand.Read(nonce)
-	u := withQuery(realm, ch, scopes, url.Values{
+	u := withQuery(realm, challenge, scopes, url.Values{
 		"ts":    {strconv.FormatInt(time.Now().Unix(), 10)},
 		"nonce": {base64.RawURLEncoding.EncodeToString(nonce)},
 	})

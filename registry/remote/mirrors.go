@@ -77,7 +77,7 @@ func (c *Client) mirrorsOf(r *Repository) []*mirror {
 		if m.Prefix != "" {
 			path = m.Prefix + "/" + path
 		}
-		list = append(list, &mirror{repo: &Repository{host: h, Path: path, scopes: []string{scope(path, Pull)}},
+		list = append(list, &mirror{repo: &Repository{host: h, Path: path, reads: true, scopes: []string{scope(path, Pull)}},
 			tried: map[string]bool{}})
 	}
 	return list
@@ -88,20 +88,23 @@ func (c *Client) mirrorsOf(r *Repository) []*mirror {
 func (c *Client) mirrorHost(m Mirror) (*host, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	scheme := "https"
-	if m.PlainHTTP || address.IsLoopback(m.Mirror) && c.opts.CAFile == "" {
-		scheme = "http"
-	}
-	key := "mirror " + scheme + "://" + m.Mirror
+	key := fmt.Sprint("mirror ", m.PlainHTTP, " ", m.Mirror)
 	if h := c.hosts[key]; h != nil {
 		return h, nil
 	}
-	h, err := c.bareHost(m.Mirror, scheme)
-	if err == nil {
-		h.maxAttempts = 1
-		c.hosts[key] = h
+	h, err := c.bareHost(m.Mirror, "https")
+	if err != nil {
+		return nil, err
 	}
-	return h, err
+	if h.certificates, err = c.certificatesOf(false, m.Mirror, h.addr); err != nil {
+		return nil, err
+	}
+	if m.PlainHTTP || address.IsLoopback(m.Mirror) && c.opts.CAFile == "" && h.certificates == nil {
+		h.scheme = "http"
+	}
+	h.maxAttempts = 1
+	c.hosts[key] = h
+	return h, nil
 }
 
 // fromMirror sends a read of a blob or manifest to the mirrors. Each mirror gets the same request only once, because

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/redact"
@@ -24,6 +26,7 @@ const (
 type Repository struct {
 	host    *host
 	Path    string
+	reads   bool      // it is for pulling only
 	scopes  []string  // of its tokens; guarded by host.mu, since a registry may ask for more
 	mirrors []*mirror // tried first for reads; none for pushes
 }
@@ -47,7 +50,7 @@ func (c *Client) Repository(n manifest.Name, actions string, from ...string) (*R
 			"(distribution-spec v1.1.1, \"Pulling manifests\"): use %s/%s",
 			n, n.Host, strings.ToLower(n.Path))
 	}
-	r := &Repository{host: h, Path: path, scopes: []string{scope(path, actions)}}
+	r := &Repository{host: h, Path: path, reads: actions == Pull, scopes: []string{scope(path, actions)}}
 	for _, f := range from {
 		r.scopes = append(r.scopes, scope(f, Pull))
 	}
@@ -139,44 +142,36 @@ func (r *Repository) authorized(req *http.Request) (*http.Response, error) {
 	if !r.host.owns(req.URL) {
 		return r.host.send(req)
 	}
-	var refused *credential
-	var status *StatusError
 	for round := 1; ; round++ {
-		r.host.mu.Lock()
-		scopes := r.scopes
-		r.host.mu.Unlock()
-		cr, err := r.host.authorization(req.Context(), r.Path, scopes, refused)
+		a := r.access()
+		cr, err := r.host.authorization(req.Context(), a)
 		if err != nil {
-			return nil, withReason(err, status)
+			if resp, second := r.withoutCredentials(req, a, err); resp != nil || second != nil {
+				return resp, second
+			}
+			return nil, err
 		}
-		if cr.header != "" {
-			req.Header.Set("Authorization", cr.header)
-		} else {
-			req.Header.Del("Authorization")
-		}
-		resp, err := r.host.send(req)
+		resp, err := r.sendAs(req, cr)
 		if err != nil {
 			return nil, err
 		}
 		if resp.StatusCode != http.StatusUnauthorized {
-			cr.accepted.Store(true)
-			return resp, nil
+			return r.forbidden(req, a, cr, resp)
 		}
-		ch := r.host.recordChallenge(resp)
-		status = statusError(resp)
-		if ch == nil || round == maxRounds {
-			return nil, r.host.refusal(cr.authenticated, status)
+		o := offerOf(resp.Header)
+		r.host.recordOffer(o)
+		status := statusError(resp)
+		if o == nil || round == maxRounds {
+			return nil, r.host.rejected(cr.user, status)
 		}
-		refused = cr
-		r.addScopes(strings.Fields(ch.Parameters["scope"]))
+		if !r.addScopes(strings.Fields(o.bearer["scope"])) {
+			cr.refused.Store(&refusal{status, time.Now()})
+		}
 		if req.Body == nil || req.Body == http.NoBody {
 			continue
 		}
 		if req.GetBody == nil {
-			// Get a credential for the next request. Only the caller knows from which offset to resume.
-			if _, err := r.host.authorization(req.Context(), r.Path, scopes, refused); err != nil {
-				return nil, withReason(err, status)
-			}
+			// Only the caller knows from which offset to resume. The next request gets a new credential.
 			return nil, fmt.Errorf("%w: the token expired: %w", ErrInterrupted, status)
 		}
 		if req.Body, err = req.GetBody(); err != nil {
@@ -185,29 +180,90 @@ func (r *Repository) authorized(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// withReason adds the registry's response to an AuthError that has none.
-func withReason(err error, status *StatusError) error {
-	var auth *AuthError
-	if status == nil || !errors.As(err, &auth) || auth.Err != ErrUnauthorized {
-		return err
+// sendAs sends a request with a credential.
+func (r *Repository) sendAs(req *http.Request, cr *credential) (*http.Response, error) {
+	if cr.header != "" {
+		req.Header.Set("Authorization", cr.header)
+	} else {
+		req.Header.Del("Authorization")
 	}
-	own := *auth // auth may be shared with other goroutines
-	own.Err = status
-	return &own
+	return r.host.send(req)
+}
+
+// forbidden returns a response that is no 401. If it is the first to these credentials and a 403, the same content may
+// be public.
+func (r *Repository) forbidden(req *http.Request, a access, cr *credential, resp *http.Response) (*http.Response,
+	error) {
+	if resp.StatusCode != http.StatusForbidden || cr.user == nil || cr.accepted.Load() || !r.reads {
+		cr.accepted.Store(true)
+		return resp, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	resp.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", redact.DisplayURL(req.URL), ErrInterrupted, err)
+	}
+	kept := *resp
+	resp.Body, kept.Body = io.NopCloser(bytes.NewReader(body)), io.NopCloser(bytes.NewReader(body))
+	other, err := r.withoutCredentials(req, a, r.host.rejected(cr.user, statusError(&kept)))
+	if other != nil || err != nil {
+		return other, err
+	}
+	return resp, nil
+}
+
+// withoutCredentials sends a read that failed with this error without the user's stored credentials. They may have
+// expired, and the content may be public. It returns neither a response nor an error if that does not help.
+func (r *Repository) withoutCredentials(req *http.Request, a access, refused error) (*http.Response, error) {
+	var auth *AuthError
+	if !r.reads || !errors.As(refused, &auth) || !auth.stored || auth.Key != "" {
+		return nil, nil
+	}
+	r.host.mu.Lock()
+	o := r.host.offer
+	r.host.mu.Unlock()
+	if o == nil {
+		return nil, nil
+	}
+	cr, err := r.host.anonymous(req.Context(), o, a)
+	if err != nil {
+		return nil, nil
+	}
+	resp, err := r.sendAs(req, cr)
+	switch {
+	case err != nil:
+		return nil, nil
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		Drain(resp)
+		return nil, nil
+	}
+	cr.accepted.Store(true)
+	r.host.keep(a, cr)
+	r.host.c.warn(r.host.name, auth.passedOver())
+	return resp, nil
+}
+
+// access returns what the repository's credentials are for.
+func (r *Repository) access() access {
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	return access{r.Path, r.scopes}
 }
 
 // maxScopes limits the scopes that a registry can add by its challenges.
 const maxScopes = 32
 
-// addScopes adds the scopes of a challenge to those that tokens are requested for.
-func (r *Repository) addScopes(scopes []string) {
+// addScopes adds the scopes of a challenge to those that tokens are requested for, and reports whether any is new.
+func (r *Repository) addScopes(scopes []string) (added bool) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
 	for _, s := range scopes {
 		if len(r.scopes) < maxScopes && !slices.ContainsFunc(r.scopes, func(have string) bool { return covers(have, s) }) {
 			r.scopes = append(slices.Clip(r.scopes), s) // copies: other goroutines read the old slice
+			added = true
 		}
 	}
+	return added
 }
 
 // covers reports whether one scope (type:name:actions) includes another.

@@ -107,6 +107,7 @@ func Temporary(err error) bool {
 		errors.As(err, &redirect), errors.Is(err, ErrPrivateAddress), errors.Is(err, ErrSkipped):
 		return false
 	case errors.Is(err, ErrCertificate), errors.Is(err, ErrPlainHTTP), errors.Is(err, ErrTLS),
+		errors.Is(err, ErrClientCertificate), errors.Is(err, ErrNoRegistry),
 		errors.As(err, &alert), errors.As(err, &record):
 		return false
 	case errors.Is(err, ErrInterrupted):

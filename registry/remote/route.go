@@ -25,6 +25,8 @@ type connKey struct {
 	namers   address.Class // classes of the hosts that named the address; 0: the user or the operator named it
 	insecure bool          // skip certificate verification
 	proxied  bool          // a proxy resolves the host name
+	with     *certificates // of the user; nil: none
+	own      bool          // with shows the user's own
 }
 
 // network holds a client's transports, and restricts each to the addresses that its requests may reach. The check
@@ -50,6 +52,9 @@ func (n *network) transport(k connKey) *http.Transport {
 	t := n.transports[k]
 	if t == nil {
 		t = n.Base.Clone()
+		if k.with != nil {
+			t.TLSClientConfig = k.with.config(t.TLSClientConfig, k.own)
+		}
 		if k.insecure {
 			if t.TLSClientConfig == nil {
 				t.TLSClientConfig = &tls.Config{}
@@ -74,16 +79,16 @@ func (n *network) CloseIdle() {
 	}
 }
 
-// proxied reports whether the request goes through a proxy.
-func (n *network) proxied(req *http.Request) (bool, error) {
+// proxy returns the proxy that the request goes through, or nil.
+func (n *network) proxy(req *http.Request) (*url.URL, error) {
 	if n.Base.Proxy == nil {
-		return false, nil
+		return nil, nil
 	}
 	proxy, err := n.Base.Proxy(req)
 	if err != nil {
-		return false, errors.New("the proxy URL in the environment is invalid") // err quotes the proxy's password
+		return nil, errors.New("the proxy URL in the environment is invalid") // err quotes the proxy's password
 	}
-	return proxy != nil, nil
+	return proxy, nil
 }
 
 // checkKey is the context key of the function that [checkDial] calls.
@@ -237,10 +242,11 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 	if h.c.Net == nil { // the caller's own transport
 		return h.c.http.RoundTrip(req)
 	}
-	proxied, err := h.c.Net.proxied(req)
+	proxy, err := h.c.Net.proxy(req)
 	if err != nil {
 		return nil, err
 	}
+	proxied := proxy != nil
 	var got atomic.Uint32
 	ctx := req.Context()
 	if !proxied {
@@ -253,7 +259,16 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 	insecure := h.insecure && req.URL.Scheme == "https" &&
 		strings.EqualFold(req.URL.Hostname(), (&url.URL{Host: h.addr}).Hostname())
 	named := h.naming(req.URL)
-	resp, err := h.c.Net.transport(connKey{named.namers, insecure, proxied}).RoundTrip(req.WithContext(ctx))
+	key := connKey{namers: named.namers, insecure: insecure, proxied: proxied}
+	if h.certificates != nil && req.URL.Scheme == "https" {
+		key.with, key.own = h.certificates, h.owns(req.URL) && len(h.certificates.own) > 0
+		if key.own && proxied && proxy.Scheme == "https" {
+			// net/http would show the user's certificate to the proxy, too.
+			return nil, fmt.Errorf("%w, which is not shown to a proxy with TLS: exempt %s from the proxy with NO_PROXY",
+				ErrClientCertificate, h.name)
+		}
+	}
+	resp, err := h.c.Net.transport(key).RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		var dial *addressError
 		if errors.As(err, &dial) {

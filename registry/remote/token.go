@@ -8,12 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/ingotml/ingot/registry/credentials"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // The token exchange is implemented here, because that of go-containerregistry drops Retry-After, quotes the token
@@ -31,12 +32,25 @@ const (
 // token is the response of a token server. See https://distribution.github.io/distribution/spec/auth/token/ and
 // https://distribution.github.io/distribution/spec/auth/oauth/.
 type token struct {
-	Token        string `json:"token"`
-	AccessToken  string `json:"access_token"` // the same, under OAuth 2.0's name
-	RefreshToken string `json:"refresh_token"`
-	ExpiresIn    int64  `json:"expires_in"` // seconds
+	Token        string  `json:"token"`
+	AccessToken  string  `json:"access_token"` // the same, under OAuth 2.0's name
+	RefreshToken string  `json:"refresh_token"`
+	ExpiresIn    seconds `json:"expires_in"`
 
 	got time.Time
+}
+
+// seconds is a number, which some servers write as a string or with a fraction. Anything else is 0.
+type seconds int64
+
+// UnmarshalJSON implements [json.Unmarshaler]. It has no errors.
+func (s *seconds) UnmarshalJSON(b []byte) error {
+	*s = 0
+	// A number that is too large for a float64 is an infinity beside the error.
+	if f, _ := strconv.ParseFloat(strings.Trim(string(b), `" `), 64); f > 0 {
+		*s = seconds(min(f, 1<<30))
+	}
+	return nil
 }
 
 func (t *token) header() string {
@@ -46,59 +60,63 @@ func (t *token) header() string {
 	return "Bearer " + t.Token
 }
 
-func (t *token) credential(cfg authn.AuthConfig) *credential {
-	life := max(time.Duration(min(t.ExpiresIn, 1<<30))*time.Second, minTokenLife)
-	return &credential{header: t.header(), expires: t.got.Add(life - tokenMargin), authenticated: cfg != anonymous}
+func (t *token) credential(user *credentials.Found) *credential {
+	life := max(time.Duration(t.ExpiresIn)*time.Second, minTokenLife)
+	return &credential{header: t.header(), user: user, got: t.got, expires: t.got.Add(life - tokenMargin)}
 }
 
-// token requests a token from the registry's token server. more holds additional query parameters.
-func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string,
+// token requests a token from the token server of a challenge, for a user or, if it is nil, anonymously. more holds
+// additional query parameters.
+func (h *host) token(ctx context.Context, challenge map[string]string, user *credentials.Found, scopes []string,
 	more url.Values) (*token, error) {
-	realm, err := h.realm(ch)
+	realm, err := h.realm(challenge)
 	if err != nil {
 		return nil, err
 	}
 	a := h.attempts()
 	for {
-		t, err := h.tokenOnce(ctx, realm, ch, cfg, scopes, more)
+		t, err := h.tokenOnce(ctx, realm, challenge, user, scopes, more)
 		if err == nil {
 			return t, nil
 		}
 		if err = a.Backoff(ctx, err); err != nil {
-			return nil, redactStatus(err, cfg.Password, cfg.IdentityToken, cfg.Auth)
+			if user != nil {
+				err = redactStatus(err, user.Password, user.IdentityToken, user.Auth)
+			}
+			return nil, err
 		}
 	}
 }
 
-func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig,
+func (h *host) tokenOnce(ctx context.Context, realm *url.URL, challenge map[string]string, user *credentials.Found,
 	scopes []string, more url.Values) (*token, error) {
-	if cfg.IdentityToken != "" {
-		t, err := h.refresh(ctx, realm, ch, cfg, scopes)
+	if user != nil && user.IdentityToken != "" {
+		t, err := h.refresh(ctx, realm, challenge, user.IdentityToken, scopes)
 		var status *StatusError
-		// Not all token servers support OAuth 2.0. Those that do not may still issue an anonymous token.
-		if !errors.As(err, &status) || status.Status != http.StatusNotFound && status.Status != http.StatusMethodNotAllowed {
+		// Token servers without OAuth 2.0 may still issue an anonymous token.
+		if !errors.As(err, &status) || verdict.Of(verdict.Token, status.Status) != verdict.FallBack {
 			return t, err
 		}
 	}
-	u := withQuery(realm, ch, scopes, more)
+	u := withQuery(realm, challenge, scopes, more)
 	req, err := newRequest(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, err
 	}
-	if header := basic(cfg); header != "" {
+	if header := basic(user); header != "" {
 		req.Header.Set("Authorization", header)
 	}
 	return h.askToken(req)
 }
 
 // refresh exchanges an identity token, which docker stores instead of a password, for an access token.
-func (h *host) refresh(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig,
+func (h *host) refresh(ctx context.Context, realm *url.URL, challenge map[string]string, identity string,
 	scopes []string) (*token, error) {
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {cfg.IdentityToken}, "client_id": {clientID}}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {identity}, "client_id": {clientID}}
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
 	}
-	if s := ch.Parameters["service"]; s != "" {
+	if s := challenge["service"]; s != "" {
 		form.Set("service", s)
 	}
 	req, err := newRequest(ctx, http.MethodPost, realm, strings.NewReader(form.Encode()))
@@ -109,10 +127,10 @@ func (h *host) refresh(ctx context.Context, realm *url.URL, ch *transport.Challe
 	return h.askToken(req)
 }
 
-func withQuery(realm *url.URL, ch *transport.Challenge, scopes []string, more url.Values) *url.URL {
+func withQuery(realm *url.URL, challenge map[string]string, scopes []string, more url.Values) *url.URL {
 	u := *realm
 	q := u.Query()
-	if s := ch.Parameters["service"]; s != "" {
+	if s := challenge["service"]; s != "" {
 		q.Set("service", s)
 	}
 	for _, s := range scopes {
@@ -177,17 +195,18 @@ func readToken(resp *http.Response) (*token, error) {
 	return t, nil
 }
 
-// realm returns the URL of the token server that the registry's challenge names.
-func (h *host) realm(ch *transport.Challenge) (*url.URL, error) {
-	u, err := url.Parse(ch.Parameters["realm"])
+// realm returns the URL of the token server that a challenge names. It may be relative to the registry's.
+func (h *host) realm(challenge map[string]string) (*url.URL, error) {
+	own := &url.URL{Scheme: h.scheme, Host: h.addr, Path: "/v2/"}
+	u, err := own.Parse(challenge["realm"])
 	switch {
-	case err != nil || u.Host == "":
+	case err != nil || u.Host == "" || challenge["realm"] == "":
 		return nil, fmt.Errorf("registry %s names no token server with a valid URL", h.name)
 	case u.Scheme != "https" && (u.Scheme != "http" || h.scheme != "http"):
 		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: no credentials are sent to it",
 			h.name, redact.DisplayURL(u))
 	}
 	u.User, u.Fragment = nil, ""
-	h.recordNaming("token server", &url.URL{Scheme: h.scheme, Host: h.addr, Path: "/v2/"}, u)
+	h.recordNaming("token server", own, u)
 	return u, h.checkLiteral(u)
 }

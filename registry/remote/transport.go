@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -43,33 +42,41 @@ func newTransport(opts Options) (*http.Transport, error) {
 		if err != nil {
 			pool = x509.NewCertPool()
 		}
-		pem, err := os.ReadFile(opts.CAFile)
+		pem, err := readAuthorities(opts.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("read certificate authorities: %w", err)
+			return nil, err
 		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read certificate authorities: %s holds no PEM certificate", opts.CAFile)
-		}
+		pool.AppendCertsFromPEM(pem)
 		t.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
 	return t, nil
 }
 
-// scheme returns http for loopback hosts and with Options.PlainHTTP, else https.
-func (c *Client) scheme(host string) string {
-	if c.opts.PlainHTTP || address.IsLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" {
+// scheme returns http with Options.PlainHTTP, and for loopback hosts for which nothing about certificates is said; else
+// https.
+func (c *Client) scheme(host string, found *certificates) string {
+	if c.opts.PlainHTTP || address.IsLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" && found == nil {
 		return "http"
 	}
 	return "https"
 }
 
-// tlsError returns [ErrCertificate], [ErrPlainHTTP] or [ErrTLS] for a TLS error of that kind, else err.
+// alertCertificateRequired is the TLS alert of a server that got no certificate (RFC 8446, section 6.2).
+const alertCertificateRequired tls.AlertError = 116
+
+// tlsError returns [ErrCertificate], [ErrClientCertificate], [ErrPlainHTTP] or [ErrTLS] for a TLS error of that kind,
+// else err.
 func tlsError(err error) error {
 	var (
 		cert   *tls.CertificateVerificationError
 		record tls.RecordHeaderError
+		alert  tls.AlertError
 	)
 	switch {
+	case errors.As(err, &alert) && alert == alertCertificateRequired,
+		// net/http wraps the alert of a handshake without TLS 1.3 in an error of no type.
+		strings.Contains(err.Error(), "tls: certificate required"):
+		return fmt.Errorf("%w: %w", ErrClientCertificate, err)
 	case errors.As(err, &cert):
 		return fmt.Errorf("%w: %w", ErrCertificate, cert.Err)
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":

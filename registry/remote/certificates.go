@@ -1,0 +1,180 @@
+package remote
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// certificates are those that the user has for one registry, in a folder as docker and podman lay it out
+// (https://github.com/containers/image/blob/main/docs/containers-certs.d.5.md): the authorities in *.crt are trusted for
+// the registry and for what it leads to, and the user's own in *.cert, with their keys in *.key, are shown to it alone.
+type certificates struct {
+	authorities [][]byte // PEM
+	own         []tls.Certificate
+}
+
+// config returns a TLS configuration with the certificates. own says whether the connection is to the registry itself.
+func (c *certificates) config(base *tls.Config, own bool) *tls.Config {
+	if base == nil {
+		base = &tls.Config{}
+	}
+	base = base.Clone()
+	if len(c.authorities) > 0 {
+		pool := base.RootCAs
+		if pool == nil {
+			var err error
+			if pool, err = x509.SystemCertPool(); err != nil {
+				pool = x509.NewCertPool()
+			}
+		}
+		pool = pool.Clone()
+		for _, pem := range c.authorities {
+			pool.AppendCertsFromPEM(pem)
+		}
+		base.RootCAs = pool
+	}
+	if own {
+		base.Certificates = c.own
+	}
+	return base
+}
+
+// certificatesOf returns the certificates for the registries with these names, which are one registry's, or nil. They
+// are in Options.CertDir, unless given is false, else in the first folder that docker or podman would take.
+func (c *Client) certificatesOf(given bool, names ...string) (*certificates, error) {
+	if given && c.opts.CertDir != "" {
+		if dir := folderOf(c.opts.CertDir, names); dir != "" {
+			return readCertificates(dir)
+		}
+		found, err := readCertificates(c.opts.CertDir)
+		if err != nil {
+			return nil, err
+		}
+		if len(found.authorities)+len(found.own) == 0 && !hasFolders(c.opts.CertDir) {
+			return nil, fmt.Errorf("%s holds no *.crt, no *.cert with its *.key, and no folder of a registry",
+				c.opts.CertDir)
+		}
+		return found, nil
+	}
+	for _, base := range certFolders() {
+		dir := folderOf(base, names)
+		if dir == "" {
+			continue
+		}
+		found, err := readCertificates(dir)
+		if err != nil {
+			c.warn(names[0], err.Error())
+		}
+		return found, nil
+	}
+	return nil, nil
+}
+
+// certFolders lists the folders that have one for each registry: the user's, then the system's.
+func certFolders() []string {
+	var list []string
+	home, _ := os.UserHomeDir()
+	if dir := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")); filepath.IsAbs(dir) {
+		list = append(list, filepath.Join(dir, "containers", "certs.d"), filepath.Join(dir, "docker", "certs.d"))
+	}
+	if home != "" {
+		list = append(list, filepath.Join(home, ".docker", "certs.d")) // Docker Desktop's
+	}
+	if data := os.Getenv("ProgramData"); runtime.GOOS == "windows" && data != "" {
+		return append(list, filepath.Join(data, "docker", "certs.d"))
+	}
+	return append(list, "/etc/containers/certs.d", "/etc/docker/certs.d")
+}
+
+// folderOf returns the folder of a registry within another, or an empty string.
+func folderOf(base string, names []string) string {
+	for _, name := range names {
+		name = strings.ToLower(name)
+		if runtime.GOOS == "windows" {
+			name = strings.ReplaceAll(name, ":", "") // as docker does
+		}
+		if strings.ContainsAny(name, `/\`) || strings.Trim(name, ".") == "" {
+			continue
+		}
+		dir := filepath.Join(base, name)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return ""
+}
+
+func hasFolders(dir string) bool {
+	list, _ := os.ReadDir(dir)
+	for _, entry := range list {
+		if info, err := os.Stat(filepath.Join(dir, entry.Name())); err == nil && info.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+// readCertificates reads a folder. It returns what is usable, also beside an error, which is of the first that is not.
+func readCertificates(dir string) (*certificates, error) {
+	found := &certificates{}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return found, fmt.Errorf("read certificates: %w", err)
+	}
+	for _, entry := range list {
+		file := filepath.Join(dir, entry.Name())
+		var problem error
+		switch base, extension := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file); extension {
+		case ".crt":
+			problem = found.addAuthorities(file)
+		case ".cert":
+			problem = found.addOwn(file, base+".key")
+		case ".key":
+			if _, err := os.Stat(base + ".cert"); errors.Is(err, fs.ErrNotExist) {
+				problem = fmt.Errorf("%s has no certificate: %s.cert is not there", file, base)
+			}
+		}
+		err = cmp.Or(err, problem)
+	}
+	return found, err
+}
+
+func (c *certificates) addAuthorities(file string) error {
+	pem, err := readAuthorities(file)
+	if err == nil {
+		c.authorities = append(c.authorities, pem)
+	}
+	return err
+}
+
+// readAuthorities reads a PEM file of certificate authorities.
+func readAuthorities(file string) ([]byte, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate authorities: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read certificate authorities: %s holds no PEM certificate", file)
+	}
+	return pem, nil
+}
+
+func (c *certificates) addOwn(file, key string) error {
+	if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s has no key: %s is not there; a certificate authority is named *.crt", file, key)
+	}
+	pair, err := tls.LoadX509KeyPair(file, key)
+	if err != nil {
+		return fmt.Errorf("client certificate %s with %s: %w", file, key, err)
+	}
+	c.own = append(c.own, pair)
+	return nil
+}
