@@ -92,7 +92,7 @@ func remedy(err error) string {
 	case errors.Is(err, remote.ErrSkipped):
 		return fault.Remedy(err)
 	case errors.As(err, &auth) && auth.Key == "":
-		return fmt.Sprintf("; `ingot login %s` stores credentials", auth.Host)
+		return authRemedy(auth)
 	case errors.As(err, &status) && status.Status == http.StatusForbidden:
 		return "; `ingot login` as a user who has access"
 	case errors.As(err, &absent) && absent.Name.IsLocal():
@@ -101,6 +101,20 @@ func remedy(err error) string {
 		return fmt.Sprintf("; complete it with `ingot pull %s`", absent.Name)
 	}
 	return fault.Remedy(err)
+}
+
+// authRemedy returns what helps against a refusal. A new login does not, if other credentials are found before it.
+func authRemedy(auth *remote.AuthError) string {
+	login := fmt.Sprintf("`ingot login %s` stores credentials", auth.Host)
+	switch {
+	case auth.Given && auth.Place == "" && !auth.Stored:
+		return "; check the user name and the password or token"
+	case auth.Place != "" && auth.Logout == "":
+		return "; correct or remove them there"
+	case strings.Contains(auth.Logout, "/"):
+		return fmt.Sprintf("; `ingot logout %s` removes them, and %s", auth.Logout, login)
+	}
+	return "; " + login
 }
 
 func (a *app) root() *cobra.Command {

@@ -40,6 +40,7 @@ func (a *app) pushOptions(options *convert.Options, s *store.Store, name manifes
 	if !o.push {
 		return nil
 	}
+	o.transfer.credentials.names = []string{name.String()}
 	client, err := a.client(&o.transfer, nil)
 	if err != nil {
 		return err

@@ -27,7 +27,8 @@ func (a *app) loginCmd() *cobra.Command {
 helper that docker's config.json names (in $DOCKER_CONFIG, or else ~/.docker), or else in that file.
 
 login asks for the password on a terminal, or reads it from standard input with --password-stdin. There
-is no flag for it, since other users can see command lines. Some registries require a token as password.`,
+is no flag for it, since other users can see command lines. Some registries require a token as password.
+Nothing is stored that the registry does not accept.`,
 		Example: `  ingot login ghcr.io -u octocat
   ingot login registry.example.com -u ci --password-stdin < token`,
 		Args: between(1, 1),
@@ -55,14 +56,16 @@ is no flag for it, since other users can see command lines. Some registries requ
 			if err != nil {
 				return err
 			}
-			if !result.Checked {
-				a.note("note: %s requires no credentials, so these were not checked", host)
+			if result.Stored == "" {
+				a.note("note: %s requires no credentials, so none are stored; if a command needs some there, "+
+					"give them with --creds FILE", host)
+				return nil
 			}
 			a.note("credentials for %s are stored in %s", host, result.Stored)
 			return nil
 		},
 	}
-	flags.addConnection(c)
+	flags.addServer(c)
 	c.Flags().StringVarP(&user, "username", "u", "", "user `name` (default: ask)")
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	return c
@@ -146,16 +149,18 @@ func readPassword(from io.Reader) (string, error) {
 
 func (a *app) logoutCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "logout HOST",
+		Use:   "logout HOST[/PATH]",
 		Short: "Remove credentials for a registry",
-		Long: `Remove the credentials for a registry from docker's config.json and from the credential helper that it
-names. Docker shares them, so it is logged out too.`,
+		Long: `Remove the credentials for a registry, or those that are for a namespace of it only, from the files of
+docker and podman and from the credential helpers that these name. Docker and podman share them, so they are
+logged out too.`,
 		Args: between(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			host, err := registryHost(args[0])
-			if err != nil {
+		RunE: func(c *cobra.Command, args []string) error {
+			host, _, _ := strings.Cut(strings.TrimPrefix(args[0], "https://"), "/")
+			if _, err := registryHost(host); err != nil {
 				return err
 			}
+			host = strings.TrimSuffix(strings.TrimPrefix(args[0], "https://"), "/")
 			found, err := remote.Logout(c.Context(), host)
 			switch {
 			case err != nil:

@@ -53,6 +53,7 @@ the middle.`,
 			}
 			bar := a.transferProgress("push", asJSON)
 			defer bar.end()
+			flags.credentials.names = []string{dst.String()}
 			client, err := a.client(&flags, bar.set)
 			if err != nil {
 				return err

@@ -12,8 +12,9 @@ import (
 type transferFlags struct {
 	plainHTTP, insecure bool
 	strict              bool
-	caFile              string
+	caFile, certDir     string
 	concurrency         int
+	credentials         credentialFlags
 }
 
 // add adds all flags, for commands that transfer blobs.
@@ -24,10 +25,17 @@ func (f *transferFlags) add(c *cobra.Command) {
 
 // addConnection adds only the flags of the connection, for commands that transfer no blobs.
 func (f *transferFlags) addConnection(c *cobra.Command) {
+	f.addServer(c)
+	f.credentials.add(c)
+}
+
+// addServer adds only the flags about the server itself, for commands that have their own credentials.
+func (f *transferFlags) addServer(c *cobra.Command) {
 	f.concurrency = registry.DefaultConcurrency
 	c.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "use no TLS (default for registries on this machine)")
 	c.Flags().BoolVar(&f.insecure, "insecure", false, "do not check the registry's certificate")
 	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM `file` of additional certificate authorities")
+	c.Flags().StringVar(&f.certDir, "cert-dir", "", "`folder` with *.crt, and your *.cert and *.key")
 	c.Flags().BoolVar(&f.strict, "strict", false, "fail instead of leaving out an optional step with a warning")
 }
 
@@ -40,11 +48,14 @@ func (f *transferFlags) connection() (remote.Options, error) {
 		return remote.Options{}, usagef("--plain-http and --insecure cannot be combined: without TLS there is no certificate")
 	case f.plainHTTP && f.caFile != "":
 		return remote.Options{}, usagef("--plain-http and --ca-file cannot be combined: without TLS there is no certificate")
+	case f.plainHTTP && f.certDir != "":
+		return remote.Options{}, usagef("--plain-http and --cert-dir cannot be combined: without TLS there is no certificate")
 	}
 	return remote.Options{
 		PlainHTTP: f.plainHTTP,
 		Insecure:  f.insecure,
 		CAFile:    f.caFile,
+		CertDir:   f.certDir,
 		Strict:    f.strict,
 		UserAgent: "ingot/" + Version,
 	}, nil
@@ -54,6 +65,9 @@ func (f *transferFlags) connection() (remote.Options, error) {
 func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.Client, error) {
 	connection, err := f.connection()
 	if err != nil {
+		return nil, err
+	}
+	if connection.Keychain, err = a.keychain(&f.credentials); err != nil {
 		return nil, err
 	}
 	if events == nil {

@@ -157,15 +157,12 @@ func decodeAuth(text string) (user, password string, ok bool) {
 	return user, strings.Trim(password, "\x00"), ok
 }
 
-// entriesFor returns an auth file with the same credentials for each key, a repository or a host.
-func entriesFor(keys []string, user, password string) ([]byte, error) {
-	auths := map[string]entry{}
-	for _, key := range keys {
-		key = canonicalKey(key)
-		if host, path, ok := strings.Cut(key, "/"); ok && host == dockerHub && !strings.Contains(path, "/") {
-			key = host + "/library/" + path // Docker Hub's official images
-		}
-		auths[key] = entry{Auth: base64.StdEncoding.EncodeToString([]byte(user + ":" + password))}
+// entryFor returns an auth file with credentials for one key, a repository or a host.
+func entryFor(key, user, password string) ([]byte, error) {
+	key = canonicalKey(key)
+	if host, path, ok := strings.Cut(key, "/"); ok && host == dockerHub && !strings.Contains(path, "/") {
+		key = host + "/library/" + path // Docker Hub's official images
 	}
-	return json.Marshal(map[string]any{"auths": auths})
+	made := entry{Auth: base64.StdEncoding.EncodeToString([]byte(user + ":" + password))}
+	return json.Marshal(map[string]any{"auths": map[string]entry{key: made}})
 }

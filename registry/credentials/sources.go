@@ -15,7 +15,6 @@ import (
 
 	"github.com/docker/cli/cli/config"
 	"github.com/docker/cli/cli/config/configfile"
-	"github.com/ingotml/ingot/registry/redact"
 )
 
 // source is a file with credentials, or its content.
@@ -110,26 +109,38 @@ func (s source) read() (authFile, []error) {
 	return f, nil
 }
 
-// With returns a keychain that searches content first: an auth file in docker's form, or USER:PASSWORD for these
-// repositories (host/path) or hosts. place is where it comes from.
-func (k *Keychain) With(content []byte, place string, keys ...string) (*Keychain, error) {
+// MaxFile limits the content that [Keychain.With] takes, in bytes.
+const MaxFile = 1 << 20
+
+// With returns a keychain that searches content first: an auth file in docker's form, or USER:PASSWORD for one
+// repository (host/path) or host, which keys must hold alone. place is where it comes from.
+func (k *Keychain) With(content []byte, place string, keys []string) (*Keychain, error) {
+	size := len(content)
 	content = bytes.TrimSpace(bytes.TrimPrefix(content, byteOrderMark))
 	if !bytes.HasPrefix(content, []byte("{")) {
 		user, password, ok := bytes.Cut(content, []byte(":"))
 		switch {
-		case !ok || len(user) == 0 || len(password) == 0 || bytes.ContainsAny(content, "\r\n\x00"):
-			return nil, fmt.Errorf("%s must hold USER:PASSWORD in one line, or the JSON of docker's config.json", place)
-		case len(keys) == 0:
-			return nil, fmt.Errorf("%s holds USER:PASSWORD, and the command names no registry: "+
-				"use a file in the form of docker's config.json", place)
+		case size > MaxFile, !ok || len(user) == 0 || len(password) == 0 || bytes.ContainsAny(content, "\r\n\x00"):
+			return nil, fmt.Errorf("%s must hold USER:PASSWORD in one line, or JSON in the form of docker's config.json", place)
+		case len(keys) != 1:
+			return nil, fmt.Errorf("%s holds USER:PASSWORD, which is for one registry, and the command names %s: "+
+				"use JSON in the form of docker's config.json, which names each", place, several(keys))
 		}
 		var err error
-		if content, err = entriesFor(keys, string(user), string(password)); err != nil {
+		if content, err = entryFor(keys[0], string(user), string(password)); err != nil {
 			return nil, err
 		}
-	} else if _, err := parseAuthFile(content, false); err != nil {
-		return nil, fmt.Errorf("%s: %w", redact.Clip(place), err)
+	}
+	if _, err := parseAuthFile(content, false); err != nil {
+		return nil, fmt.Errorf("%s: %w", place, err)
 	}
 	given := append(slices.Clip(k.given), source{place: place, content: content, given: true})
 	return &Keychain{given: given}, nil
+}
+
+func several(keys []string) string {
+	if len(keys) == 0 {
+		return "none"
+	}
+	return strings.Join(keys, " and ")
 }

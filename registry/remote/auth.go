@@ -44,16 +44,27 @@ type host struct {
 
 // host returns the state of a registry, creating it on first use.
 func (c *Client) host(hostname string) (*host, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if h := c.hosts[hostname]; h != nil {
+	return c.hostOf(hostname, func() (*host, error) { return c.newHost(hostname) })
+}
+
+// hostOf returns the state that is kept under a key, or creates it.
+func (c *Client) hostOf(key string, create func() (*host, error)) (*host, error) {
+	kept := func(h *host) *host {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.hosts[key] == nil && h != nil {
+			c.hosts[key] = h
+		}
+		return c.hosts[key]
+	}
+	if h := kept(nil); h != nil {
 		return h, nil
 	}
-	h, err := c.newHost(hostname)
-	if err == nil {
-		c.hosts[hostname] = h
+	h, err := create() // without the lock: it may warn
+	if err != nil {
+		return nil, err
 	}
-	return h, err
+	return kept(h), nil
 }
 
 // newHost creates the state of the registry of a name.

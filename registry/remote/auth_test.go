@@ -142,7 +142,9 @@ func TestRealm(t *testing.T) {
 		{"10.1.2.3:5000", "https://10.1.2.4/token", ""},
 		{"localhost:5000", "http://localhost:5001/token", ""},
 		{"ghcr.io", "", "no token server"},
-		{"ghcr.io", "/token", "no token server"},
+		{"ghcr.io", "/token", ""},
+		{"ghcr.io", "//auth.example.com/token", ""},
+		{"ghcr.io", "//localhost/token", "from a public to a private address"},
 		{"ghcr.io", "file:///etc/passwd", "no token server"},
 		{"ghcr.io", "https://%zz/", "no token server"},
 	} {
@@ -151,7 +153,7 @@ func TestRealm(t *testing.T) {
 			t.Fatal(err)
 		}
 		header := http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q", test.realm)}}
-		_, err = h.realm(challengeOf(&http.Response{Header: header}))
+		_, err = h.realm(offerOf(header).bearer)
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s names %s: %v, want %q", test.host, test.realm, err, test.err)
 		}

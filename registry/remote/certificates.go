@@ -71,9 +71,9 @@ func (c *Client) certificatesOf(given bool, names ...string) (*certificates, err
 		}
 		found, err := readCertificates(dir)
 		if err != nil {
-			c.warn(names[0], err.Error())
+			err = c.Skipped(names[0], err)
 		}
-		return found, nil
+		return found, err
 	}
 	return nil, nil
 }

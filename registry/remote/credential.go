@@ -198,7 +198,7 @@ func (h *host) rejected(user *credentials.Found, err error) error {
 	}
 	auth := &AuthError{Host: h.name, Err: err}
 	if user != nil {
-		auth.Given, auth.Place, auth.Logout, auth.stored = true, user.Place, user.Logout, !user.Given
+		auth.Given, auth.Place, auth.Logout, auth.Stored = true, user.Place, user.Logout, !user.Given
 	}
 	return auth
 }
@@ -224,8 +224,11 @@ func (h *host) lookUp(ctx context.Context, path string) (*credentials.Found, err
 		skipped = several.Unwrap()
 	}
 	for _, err := range skipped {
-		if err != nil {
-			h.c.warn(h.name, "credentials cannot be read: "+err.Error())
+		if err == nil {
+			continue
+		}
+		if err := h.c.Skipped(h.name, fmt.Errorf("credentials cannot be read: %w", err)); err != nil {
+			return nil, err
 		}
 	}
 	if auth == nil {
@@ -236,8 +239,7 @@ func (h *host) lookUp(ctx context.Context, path string) (*credentials.Found, err
 	}
 	cfg, err := authn.Authorization(ctx, auth)
 	if err != nil {
-		h.c.warn(h.name, "credentials cannot be read: "+err.Error())
-		return nil, nil
+		return nil, h.c.Skipped(h.name, fmt.Errorf("credentials cannot be read: %w", err))
 	}
 	if *cfg == (authn.AuthConfig{}) {
 		return nil, nil

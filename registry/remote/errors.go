@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,10 +120,9 @@ type AuthError struct {
 	Given  bool   // credentials were sent
 	Place  string // what they come from: a file, a credential helper, a variable, a flag; empty: unknown
 	Logout string // what `ingot logout` removes them by; empty if it cannot
+	Stored bool   // they are not for this command only
 	Key    string // file of the SSH key, if one was used
 	Err    error  // the registry's response
-
-	stored bool // they are not for this command only
 }
 
 func (e *AuthError) Error() string {
@@ -142,18 +142,13 @@ func (e *AuthError) Error() string {
 }
 
 // passedOver returns the warning for stored credentials that were refused, where none are needed.
-func (e *AuthError) passedOver() string {
-	text := "the stored credentials were refused, and it is read without them"
-	if e.Place != "" {
-		text = fmt.Sprintf("the credentials from %s were refused, and it is read without them", e.Place)
+func (e *AuthError) passedOver() error {
+	remedy := "; remove them there"
+	if e.Logout != "" {
+		remedy = fmt.Sprintf("; `ingot logout %s` removes them", e.Logout)
 	}
-	switch {
-	case e.Logout != "":
-		text += fmt.Sprintf("; `ingot logout %s` removes them", e.Logout)
-	case e.Place != "":
-		text += "; remove them there"
-	}
-	return text
+	return fmt.Errorf("the credentials from %s were refused, so the content is read without any%s", cmp.Or(e.Place, "the keychain"),
+		remedy)
 }
 
 func (e *AuthError) Unwrap() error { return e.Err }

@@ -94,7 +94,7 @@ func (c *Client) identity() (ssh.Signer, error) {
 	key, err := readIdentity(file)
 	if err != nil && c.opts.IdentityFile == "" && os.Getenv(IdentityEnv) == "" {
 		if !errors.Is(err, fs.ErrNotExist) {
-			c.warn("", err.Error())
+			return nil, c.Skipped("", err)
 		}
 		return nil, nil
 	}

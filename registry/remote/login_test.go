@@ -54,7 +54,13 @@ func TestLogin(t *testing.T) {
 			}
 		}
 		got, err := c.Login(ctx, p.host(), "ann", "secret")
-		if err != nil || got.Checked != (p.scheme != "") || got.Stored != file {
+		if p.scheme == "" {
+			if _, absent := os.Stat(file); err != nil || got.Stored != "" || absent == nil {
+				t.Errorf("a registry without credentials: %+v, %v", got, err)
+			}
+			continue
+		}
+		if err != nil || got.Stored != file {
 			t.Fatalf("%s: %+v, %v", p.scheme, got, err)
 		}
 		want := map[string]any{"auths": map[string]any{p.host(): map[string]any{"auth": "YW5uOnNlY3JldA=="}}}
@@ -67,11 +73,11 @@ func TestLogin(t *testing.T) {
 		// The same client and another one now use the stored credentials.
 		wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", Push), "GET", "blobs/x")
 		wantSuccess(t, repositoryOf(t, authClient(t, Options{}), p.host()+"/a/model", Push), "GET", "blobs/x")
-		found, err := Logout(p.host())
+		found, err := Logout(t.Context(), p.host())
 		if err != nil || !found {
 			t.Errorf("logout: %v, %v", found, err)
 		}
-		if found, err := Logout(p.host()); err != nil || found {
+		if found, err := Logout(t.Context(), p.host()); err != nil || found {
 			t.Errorf("second logout: %v, %v", found, err)
 		}
 	}
@@ -108,7 +114,7 @@ func TestLoginForIdentityToken(t *testing.T) {
 // TestLoginPreservesConfig: login preserves everything else in docker's file, including keys that docker/cli does not
 // know. A file that cannot be parsed is not replaced.
 func TestLoginPreservesConfig(t *testing.T) {
-	p := newAuthPeer(t, &authPeer{})
+	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	before := `{"HttpHeaders":{"X":"<&>"},"future":{"n":12345678901234567890},` +
 		`"auths":{"other.example.com":{"auth":"YTpi","email":"a@b"}},"credHelpers":{"gcr.io":"gcloud"}}`
 	file := rt.DockerHome(t, before)
@@ -122,10 +128,10 @@ func TestLoginPreservesConfig(t *testing.T) {
 			t.Errorf("%s is gone:\n%s", keep, b)
 		}
 	}
-	if found, err := Logout("http-or-not." + p.host()); found || err != nil {
+	if found, err := Logout(t.Context(), "http-or-not." + p.host()); found || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
-	if _, err := Logout(p.host()); err != nil {
+	if _, err := Logout(t.Context(), p.host()); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{}
@@ -133,7 +139,7 @@ func TestLoginPreservesConfig(t *testing.T) {
 	if diff := cmp.Diff(want, readJSON(t, file)); diff != "" {
 		t.Error(diff)
 	}
-	for _, damaged := range []string{`{"auths":`, `[]`, `null`, `{"auths":{"x":{"auth":"?"}}}`, `{"auths":[]}`} {
+	for _, damaged := range []string{`{"auths":`, `[]`, `null`, `{"auths":[]}`} {
 		file := rt.DockerHome(t, damaged)
 		if _, err := c.Login(context.Background(), p.host(), "ann", "secret"); err == nil {
 			t.Errorf("%s: no error", damaged)
@@ -149,7 +155,7 @@ func TestLoginPreservesConfig(t *testing.T) {
 }
 
 func TestLoginThroughSymlink(t *testing.T) {
-	p := newAuthPeer(t, &authPeer{})
+	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	file := rt.DockerHome(t, "{}")
 	real := filepath.Join(t.TempDir(), "dotfiles.json")
 	if err := os.Rename(file, real); err != nil {
@@ -184,7 +190,7 @@ func TestLoginDockerHub(t *testing.T) {
 		t.Error(diff)
 	}
 	wantSuccess(t, repositoryOf(t, c, "docker.io/llama", Push), "GET", "blobs/x")
-	if found, err := Logout("index.docker.io"); !found || err != nil {
+	if found, err := Logout(t.Context(), "index.docker.io"); !found || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
 }

@@ -86,25 +86,20 @@ func (c *Client) mirrorsOf(r *Repository) []*mirror {
 // mirrorHost returns the state of a mirror's host, which gets a single attempt per request. The operator chose it, so
 // it may be at any address. The options PlainHTTP and Insecure apply to the registry itself, not to its mirrors.
 func (c *Client) mirrorHost(m Mirror) (*host, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := fmt.Sprint("mirror ", m.PlainHTTP, " ", m.Mirror)
-	if h := c.hosts[key]; h != nil {
+	return c.hostOf(fmt.Sprint("mirror ", m.PlainHTTP, " ", m.Mirror), func() (*host, error) {
+		h, err := c.bareHost(m.Mirror, "https")
+		if err != nil {
+			return nil, err
+		}
+		if h.certificates, err = c.certificatesOf(false, m.Mirror, h.addr); err != nil {
+			return nil, err
+		}
+		if m.PlainHTTP || address.IsLoopback(m.Mirror) && c.opts.CAFile == "" && h.certificates == nil {
+			h.scheme = "http"
+		}
+		h.maxAttempts = 1
 		return h, nil
-	}
-	h, err := c.bareHost(m.Mirror, "https")
-	if err != nil {
-		return nil, err
-	}
-	if h.certificates, err = c.certificatesOf(false, m.Mirror, h.addr); err != nil {
-		return nil, err
-	}
-	if m.PlainHTTP || address.IsLoopback(m.Mirror) && c.opts.CAFile == "" && h.certificates == nil {
-		h.scheme = "http"
-	}
-	h.maxAttempts = 1
-	c.hosts[key] = h
-	return h, nil
+	})
 }
 
 // fromMirror sends a read of a blob or manifest to the mirrors. Each mirror gets the same request only once, because

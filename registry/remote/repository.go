@@ -216,7 +216,7 @@ func (r *Repository) forbidden(req *http.Request, a access, cr *credential, resp
 // expired, and the content may be public. It returns neither a response nor an error if that does not help.
 func (r *Repository) withoutCredentials(req *http.Request, a access, refused error) (*http.Response, error) {
 	var auth *AuthError
-	if !r.reads || !errors.As(refused, &auth) || !auth.stored || auth.Key != "" {
+	if !r.reads || !errors.As(refused, &auth) || !auth.Stored || auth.Key != "" {
 		return nil, nil
 	}
 	r.host.mu.Lock()
@@ -237,9 +237,12 @@ func (r *Repository) withoutCredentials(req *http.Request, a access, refused err
 		Drain(resp)
 		return nil, nil
 	}
+	if err := r.host.c.Skipped(r.host.name, auth.passedOver()); err != nil {
+		Drain(resp)
+		return nil, err
+	}
 	cr.accepted.Store(true)
 	r.host.keep(a, cr)
-	r.host.c.warn(r.host.name, auth.passedOver())
 	return resp, nil
 }
 

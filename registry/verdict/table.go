@@ -68,6 +68,9 @@ var rows = []Row{
 	{SignedFile, 403, 404, FallBack, "the signature has expired: resolve again"},
 	{SignedFile, 410, 410, FallBack, "the signature has expired: resolve again"},
 
+	{Token, 400, 400, Authorize, "OAuth 2.0 refuses an expired identity token so"},
+	{Token, 404, 405, FallBack, "no OAuth 2.0: a token is asked for with GET"},
+
 	// Every step.
 	{"", 401, 401, Authorize, "credentials are missing, wrong or expired"},
 	{"", 403, 403, Authorize, "the credentials do not suffice"},

@@ -30,8 +30,9 @@ func TestOf(t *testing.T) {
 	}{
 		{Ping, []int{401, 403}, Authorize},
 		{Ping, []int{404, 501, 511, 301}, GiveUp},
-		{Token, []int{401, 403}, Authorize},
-		{Token, []int{400, 404, 405}, GiveUp},
+		{Token, []int{400, 401, 403}, Authorize},
+		{Token, []int{404, 405}, FallBack},
+		{Token, []int{301, 501}, GiveUp},
 		{HeadManifest, []int{404}, Absent},
 		{HeadManifest, []int{400, 401, 403, 405, 406, 415, 422, 501}, FallBack},
 		{HeadBlob, []int{404}, Absent},

@@ -1,0 +1,116 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/credentials"
+	"github.com/spf13/cobra"
+)
+
+// credentialFlags name credentials for one command, in files or on standard input.
+type credentialFlags struct {
+	creds, srcCreds, destCreds string
+
+	command *cobra.Command
+	names   []string // whose registry creds is for; nil: the command's arguments
+}
+
+func (f *credentialFlags) add(c *cobra.Command) {
+	f.command = c
+	c.Flags().StringVar(&f.creds, "creds", "", "`file` with USER:PASSWORD or docker's JSON; - is stdin")
+}
+
+// addBoth adds the flags of commands with a registry in each of two arguments.
+func (f *credentialFlags) addBoth(c *cobra.Command) {
+	c.Flags().StringVar(&f.srcCreds, "src-creds", "", "as --creds, for SRC only")
+	c.Flags().StringVar(&f.destCreds, "dest-creds", "", "as --creds, for DST only")
+}
+
+// keychain returns the keychain of the flags, or nil if none is given.
+func (a *app) keychain(f *credentialFlags) (authn.Keychain, error) {
+	if f.creds+f.srcCreds+f.destCreds == "" {
+		return nil, nil
+	}
+	names := f.command.Flags().Args()
+	src, dest := names[:min(1, len(names))], names[min(1, len(names)):]
+	if f.names != nil {
+		names = f.names
+	}
+	k, stdin := credentials.Default, ""
+	// In the order in which they are searched: a repository that is read and written needs the credentials for writing.
+	for _, flag := range []struct {
+		name, value string
+		keys        []string
+	}{
+		{"--dest-creds", f.destCreds, repositories(dest)},
+		{"--src-creds", f.srcCreds, repositories(src)},
+		{"--creds", f.creds, hosts(names)},
+	} {
+		switch {
+		case flag.value == "":
+			continue
+		case flag.value == "-" && stdin != "":
+			return nil, usagef("%s and %s cannot both read standard input", stdin, flag.name)
+		case flag.value == "-":
+			stdin = flag.name
+		}
+		content, place, err := a.readCredentials(f.command.Context(), flag.name, flag.value)
+		if err != nil {
+			return nil, err
+		}
+		if k, err = k.With(content, place, flag.keys); err != nil {
+			return nil, usagef("%s: %v", flag.name, err)
+		}
+	}
+	return k, nil
+}
+
+// repositories returns the repositories, host/path, of the names that have a registry.
+func repositories(names []string) []string {
+	var list []string
+	for _, text := range names {
+		if name, err := manifest.ParseName(text); err == nil && !name.IsLocal() {
+			list = append(list, name.Host+"/"+name.Path)
+		}
+	}
+	return list
+}
+
+// hosts returns the registries of names, each once.
+func hosts(names []string) []string {
+	list := repositories(names)
+	for i, repository := range list {
+		list[i], _, _ = strings.Cut(repository, "/")
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// readCredentials reads the file of a flag, and returns what errors call it.
+func (a *app) readCredentials(ctx context.Context, flag, file string) (content []byte, place string, err error) {
+	if file == "-" {
+		content, err = io.ReadAll(io.LimitReader(a.stdin(ctx), credentials.MaxFile+1))
+		return content, "standard input", err
+	}
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) && strings.Contains(file, ":") {
+		// Not quoted: it is a password.
+		return nil, "", usagef("%s takes a file, or - for standard input, with USER:PASSWORD: other users can see a "+
+			"password on the command line", flag)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", flag, err)
+	}
+	defer f.Close()
+	content, err = io.ReadAll(io.LimitReader(f, credentials.MaxFile+1))
+	return content, file, err
+}
