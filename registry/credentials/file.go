@@ -15,9 +15,10 @@ import (
 
 // authFile is the part of docker's config.json, and of podman's auth.json, that is about credentials.
 type authFile struct {
-	Auths       map[string]json.RawMessage // entries are decoded when needed: a broken one hides no other
-	CredHelpers map[string]string
-	CredsStore  string
+	// Entries are decoded when needed: a broken one hides no other.
+	Auths       map[string]json.RawMessage `json:"auths"`
+	CredHelpers map[string]string          `json:"credHelpers"`
+	CredsStore  string                     `json:"credsStore"`
 }
 
 var byteOrderMark = []byte("\ufeff")

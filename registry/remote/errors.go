@@ -61,7 +61,7 @@ var (
 		Remedy: "leave out --plain-http; for a registry on this machine use TLS with --insecure or --ca-file FILE",
 	})
 	ErrClientCertificate = fault.Register(errors.New("the server requires a client certificate"), fault.Kind{
-		Name: "registry/remote.ErrClientCertificate", Means: "the server accepts no connection without a certificate of its user",
+		Name: "registry/remote.ErrClientCertificate", Means: "the server wants to see a certificate of its user",
 		Rank: fault.Registry + 10, Transfer: fault.Forbidden,
 		Remedy: "--cert-dir DIR names the folder with your *.cert and *.key",
 	})
@@ -147,8 +147,8 @@ func (e *AuthError) passedOver() error {
 	if e.Logout != "" {
 		remedy = fmt.Sprintf("; `ingot logout %s` removes them", e.Logout)
 	}
-	return fmt.Errorf("the credentials from %s were refused, so the content is read without any%s", cmp.Or(e.Place, "the keychain"),
-		remedy)
+	return fmt.Errorf("the credentials from %s were refused, so the content is read without any%s",
+		cmp.Or(e.Place, "the keychain"), remedy)
 }
 
 func (e *AuthError) Unwrap() error { return e.Err }

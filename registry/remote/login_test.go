@@ -128,7 +128,7 @@ func TestLoginPreservesConfig(t *testing.T) {
 			t.Errorf("%s is gone:\n%s", keep, b)
 		}
 	}
-	if found, err := Logout(t.Context(), "http-or-not." + p.host()); found || err != nil {
+	if found, err := Logout(t.Context(), "http-or-not."+p.host()); found || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
 	if _, err := Logout(t.Context(), p.host()); err != nil {

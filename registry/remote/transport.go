@@ -61,22 +61,14 @@ func (c *Client) scheme(host string, found *certificates) string {
 	return "https"
 }
 
-// alertCertificateRequired is the TLS alert of a server that got no certificate (RFC 8446, section 6.2).
-const alertCertificateRequired tls.AlertError = 116
-
 // tlsError returns [ErrCertificate], [ErrClientCertificate], [ErrPlainHTTP] or [ErrTLS] for a TLS error of that kind,
 // else err.
 func tlsError(err error) error {
 	var (
 		cert   *tls.CertificateVerificationError
 		record tls.RecordHeaderError
-		alert  tls.AlertError
 	)
 	switch {
-	case errors.As(err, &alert) && alert == alertCertificateRequired,
-		// net/http wraps the alert of a handshake without TLS 1.3 in an error of no type.
-		strings.Contains(err.Error(), "tls: certificate required"):
-		return fmt.Errorf("%w: %w", ErrClientCertificate, err)
 	case errors.As(err, &cert):
 		return fmt.Errorf("%w: %w", ErrCertificate, cert.Err)
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
@@ -84,6 +76,22 @@ func tlsError(err error) error {
 	// a TLS alert: net/http has no error type for it
 	case strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`):
 		return ErrTLS
+	}
+	return alertError(err)
+}
+
+// alertError returns [ErrClientCertificate] for an alert by which a server refuses a connection without a certificate
+// or with this one. crypto/tls exports no type for alerts.
+func alertError(err error) error {
+	_, alert, _ := strings.Cut(err.Error(), "remote error: tls: ")
+	switch alert {
+	case "certificate required":
+		return fmt.Errorf("%w: %w", ErrClientCertificate, err)
+	case "bad certificate", "unsupported certificate", "revoked certificate", "expired certificate", "unknown certificate",
+		"unknown certificate authority":
+		return fmt.Errorf("%w that it trusts: %w", ErrClientCertificate, err)
+	case "handshake failure": // without TLS 1.3
+		return fmt.Errorf("%w, or shares no version and cipher of TLS: %w", ErrClientCertificate, err)
 	}
 	return err
 }
