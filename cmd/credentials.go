@@ -45,7 +45,10 @@ func (a *app) keychain(f *credentialFlags) (authn.Keychain, error) {
 	if f.names != nil {
 		names = f.names
 	}
-	k, stdin := credentials.Default, ""
+	if (f.creds == "-" || f.srcCreds == "-") && f.destCreds == "-" || f.creds == "-" && f.srcCreds == "-" {
+		return nil, usagef("standard input holds the credentials of one flag; name a file for the other")
+	}
+	k := credentials.Default
 	// In the order in which they are searched: a repository that is read and written needs the credentials for writing.
 	for _, flag := range []struct {
 		name, value string
@@ -55,13 +58,8 @@ func (a *app) keychain(f *credentialFlags) (authn.Keychain, error) {
 		{"--src-creds", f.srcCreds, repositories(src)},
 		{"--creds", f.creds, hosts(names)},
 	} {
-		switch {
-		case flag.value == "":
+		if flag.value == "" {
 			continue
-		case flag.value == "-" && stdin != "":
-			return nil, usagef("%s and %s cannot both read standard input", stdin, flag.name)
-		case flag.value == "-":
-			stdin = flag.name
 		}
 		content, place, err := a.readCredentials(f.command.Context(), flag.name, flag.value)
 		if err != nil {

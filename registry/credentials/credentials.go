@@ -39,17 +39,16 @@ func Store(ctx context.Context, addr string, cfg authn.AuthConfig) (where string
 		defaultStore = credentials.DetectDefaultStore("")
 		f.CredsStore = defaultStore
 	}
-	program, own := f.CredsStore, false
+	program, setting := f.CredsStore, "credsStore"
 	if name, _, ok := f.helperOf(host); ok {
-		program, own = name, true
+		program, setting = name, "credHelpers"
 	}
 	made := entry{}
 	where = path
 	if program != "" {
 		where = helperPrefix + program
 		if err := storeInHelper(ctx, program, key, cfg); err != nil {
-			return "", fmt.Errorf("%w; %s names it: change its %s", err, path, map[bool]string{
-				true: "credHelpers", false: "credsStore"}[own])
+			return "", fmt.Errorf("%w (%s in %s names it)", err, setting, path)
 		}
 	} else {
 		made = entry{Auth: base64.StdEncoding.EncodeToString([]byte(cfg.Username + ":" + cfg.Password)),

@@ -66,7 +66,8 @@ func TestErase(t *testing.T) {
 		{"", `{"auths":{"r.example":` + auth("ann") + `,` + other + `}}`, "r.example/a", "r.example"},
 		{"", `{"auths":{"r.example/a":` + auth("ann") + `,` + other + `}}`, "r.example/a/model", "r.example/a"},
 		{`{"auths":{"docker.io/a":` + auth("ann") + `,` + other + `}}`, "", "index.docker.io/a/model", "docker.io/a"},
-		{`{"auths":{"https://index.docker.io/v1/":` + auth("ann") + `,` + other + `}}`, "", "index.docker.io/a/model", "docker.io"},
+		{`{"auths":{"https://index.docker.io/v1/":` + auth("ann") + `,` + other + `}}`, "",
+			"index.docker.io/a/model", "docker.io"},
 		{`{"auths":{"r.example":` + auth("ann") + `,` + other + `},"credsStore":"absent"}`, "", "r.example/a", "r.example"},
 		{`{"auths":{"r.example":` + auth("ann") + `,` + other + `}}`, `{`, "r.example/a", "r.example"},
 	} {

@@ -100,17 +100,15 @@ func spellings[V any](entries map[string]V, canonical string) []string {
 }
 
 // helperOf returns the credential helper that the file has for a host, and the key to ask it for. An empty helper means
-// that the file itself has the credentials, whatever the default helper is.
+// that the file itself has the credentials, whatever the default helper is. As in docker and podman, URLs are no keys
+// here, except Docker Hub's.
 func (f authFile) helperOf(host string) (helper, key string, ok bool) {
-	keys := spellings(f.CredHelpers, host)
-	if len(keys) == 0 {
-		return "", "", false
+	for _, key := range spellings(f.CredHelpers, host) {
+		if key == storeKey(host) || !strings.Contains(key, "://") {
+			return f.CredHelpers[key], key, true
+		}
 	}
-	helper, key = f.CredHelpers[keys[0]], strings.Trim(keys[0], "/")
-	if strings.Contains(key, "://") {
-		key = storeKey(host)
-	}
-	return helper, key, true
+	return "", "", false
 }
 
 // entry is a value of "auths".

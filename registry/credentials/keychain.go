@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,8 +18,8 @@ var Default = &Keychain{}
 // [sources]. It implements [authn.Keychain].
 //
 // Of each file, it takes the first of these that has any: the credential helper of the host, the entry with the longest
-// path that leads to the repository, the default credential helper, the entry of the host. podman knows the paths
-// (containers-auth.json(5)), docker the default helper.
+// path that leads to the repository, the default credential helper, the entry of the host. Paths are podman's
+// (containers-auth.json(5)) and the default helper is docker's; ingot knows both in either file.
 type Keychain struct {
 	given []source // searched before all others
 
@@ -116,10 +117,20 @@ func (s source) find(ctx context.Context, keys []string) (*Found, []error) {
 			return found, problems
 		}
 	}
-	if f.CredsStore != "" && !(own && helper == "") {
-		if found := ask(f.CredsStore, storeKey(host)); found != nil {
+	store := func(host string) *Found {
+		if f.CredsStore == "" || own && helper == "" {
+			return nil
+		}
+		return ask(f.CredsStore, storeKey(host))
+	}
+	last := []func(string) *Found{store, entry}
+	if s.podman { // which knows no default helper
+		slices.Reverse(last)
+	}
+	for _, look := range last {
+		if found := look(host); found != nil {
 			return found, problems
 		}
 	}
-	return entry(host), problems
+	return nil, problems
 }

@@ -23,6 +23,7 @@ type source struct {
 	path     string // empty: content
 	content  []byte
 	given    bool // for this command
+	podman   bool // of podman
 	expected bool // its absence is a problem
 	legacy   bool // the whole file has the form of "auths"
 }
@@ -56,7 +57,7 @@ func dockerFile() (string, error) {
 
 func podmanFiles() []source {
 	if file := os.Getenv("REGISTRY_AUTH_FILE"); file != "" {
-		return []source{{place: file, path: file, expected: true}}
+		return []source{{place: file, path: file, podman: true, expected: true}}
 	}
 	var paths []string
 	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
@@ -72,7 +73,7 @@ func podmanFiles() []source {
 	var list []source
 	for _, path := range slices.Compact(paths) {
 		if filepath.IsAbs(path) {
-			list = append(list, source{place: path, path: path})
+			list = append(list, source{place: path, path: path, podman: true})
 		}
 	}
 	if home != "" {

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// certificates are those that the user has for one registry, in a folder as docker and podman lay it out: the authorities
-// in *.crt are trusted for the registry and for what it leads to, and the user's own in *.cert, with their keys in *.key,
-// are shown to it alone. See https://github.com/containers/image/blob/main/docs/containers-certs.d.5.md.
+// certificates are those that the user has for one registry, in a folder as docker and podman lay it out
+// (https://github.com/containers/image/blob/main/docs/containers-certs.d.5.md). The authorities in *.crt are trusted
+// for the registry and for what it leads to. The user's own in *.cert, with their keys in *.key, are shown to it alone.
 type certificates struct {
 	authorities [][]byte // PEM
 	own         []tls.Certificate

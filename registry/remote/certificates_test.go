@@ -245,8 +245,10 @@ func TestBrokenCertificates(t *testing.T) {
 		damage func(dir string) error
 		says   string
 	}{
-		"no key":         {func(dir string) error { return os.Remove(filepath.Join(dir, "client.key")) }, "client.key is not there"},
-		"no certificate": {func(dir string) error { return os.Remove(filepath.Join(dir, "client.cert")) }, "client.cert is not there"},
+		"no key": {func(dir string) error { return os.Remove(filepath.Join(dir, "client.key")) },
+			"client.key is not there"},
+		"no certificate": {func(dir string) error { return os.Remove(filepath.Join(dir, "client.cert")) },
+			"client.cert is not there"},
 		"no PEM": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "b.crt"), []byte("s3cret"), 0o600)
 		}, "b.crt holds no PEM"},
