@@ -109,6 +109,9 @@ func (a *app) readCredentials(ctx context.Context, flag, file string) (content [
 		return nil, "", fmt.Errorf("%s: %w", flag, err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		noteReadable(a, file, info.Mode())
+	}
 	content, err = io.ReadAll(io.LimitReader(f, credentials.MaxFile+1))
 	return content, file, err
 }

@@ -66,7 +66,7 @@ func TestKeyFile(t *testing.T) {
 		}
 		var errs bytes.Buffer
 		key, err := keyFlag{path}.read(&app{err: terminal.Notes(&errs)})
-		if key != "key" || err != nil || strings.Contains(errs.String(), "other users may read the key in "+path) != noted {
+		if key != "key" || err != nil || strings.Contains(errs.String(), "other users may read "+path) != noted {
 			t.Errorf("mode %v: %q, %v, %q", mode, key, err, errs.String())
 		}
 	}

@@ -105,6 +105,6 @@ func noteMode(a *app, file string) {
 
 func noteReadable(a *app, file string, mode fs.FileMode) {
 	if mode.IsRegular() && mode.Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		a.note("note: other users may read the key in %s (mode %04o); restrict it with `chmod 600`", file, mode.Perm())
+		a.note("note: other users may read %s (mode %04o); restrict it with `chmod 600`", file, mode.Perm())
 	}
 }

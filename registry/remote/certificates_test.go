@@ -169,7 +169,7 @@ func TestCertificatesForOwnHostOnly(t *testing.T) {
 			}
 		},
 		"a redirect back": func(p, other *certPeer) http.HandlerFunc {
-			other.handle = func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, p.URL+"/back", 302) }
+			other.handle = func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, p.URL+"/back", http.StatusFound) }
 			return func(w http.ResponseWriter, req *http.Request) {
 				if req.URL.Path == "/v2/" || req.URL.Path == "/back" {
 					okHandler(w, req)
