@@ -21,7 +21,8 @@ type credentialFlags struct {
 	creds, srcCreds, destCreds string
 
 	command *cobra.Command
-	names   []string // whose registry creds is for; nil: the command's arguments
+	both    bool     // the command has registries in two arguments
+	names   []string // whose registry creds is for; nil: the first argument, or both
 }
 
 func (f *credentialFlags) add(c *cobra.Command) {
@@ -31,6 +32,7 @@ func (f *credentialFlags) add(c *cobra.Command) {
 
 // addBoth adds the flags of commands with a registry in each of two arguments.
 func (f *credentialFlags) addBoth(c *cobra.Command) {
+	f.both = true
 	c.Flags().StringVar(&f.srcCreds, "src-creds", "", "as --creds, for SRC only")
 	c.Flags().StringVar(&f.destCreds, "dest-creds", "", "as --creds, for DST only")
 }
@@ -40,10 +42,14 @@ func (a *app) keychain(f *credentialFlags) (authn.Keychain, error) {
 	if f.creds+f.srcCreds+f.destCreds == "" {
 		return nil, nil
 	}
-	names := f.command.Flags().Args()
-	src, dest := names[:min(1, len(names))], names[min(1, len(names)):]
-	if f.names != nil {
+	args := f.command.Flags().Args()
+	src, dest := args[:min(1, len(args))], args[min(1, len(args)):]
+	names := src
+	switch {
+	case f.names != nil:
 		names = f.names
+	case f.both:
+		names = args
 	}
 	if (f.creds == "-" || f.srcCreds == "-") && f.destCreds == "-" || f.creds == "-" && f.srcCreds == "-" {
 		return nil, usagef("standard input holds the credentials of one flag; name a file for the other")

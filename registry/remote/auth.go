@@ -135,14 +135,15 @@ func (h *host) singleflight(ctx context.Context, key string, f func() error) err
 	}
 }
 
-// recordOffer stores what the challenges of a 401 response offer, unless they offer nothing.
-func (h *host) recordOffer(o *offer) {
-	if o == nil {
-		return
-	}
+// recordOffer stores what the challenges of a 401 response offer. If they offer nothing, as behind some proxies, it
+// returns the last offer.
+func (h *host) recordOffer(o *offer) *offer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.offer, h.discovered = o, true
+	if o != nil {
+		h.offer, h.discovered = o, true
+	}
+	return h.offer
 }
 
 // discoverAuth learns how the registry authenticates, with a GET of /v2/

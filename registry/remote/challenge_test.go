@@ -222,6 +222,30 @@ func TestExpiredCredentials(t *testing.T) {
 	}
 }
 
+// TestNoChallenge: a token that expired is renewed also if a proxy has dropped the challenge. One that is refused at
+// once is not.
+func TestNoChallenge(t *testing.T) {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
+	refuse := false
+	p.handler = func(w http.ResponseWriter, req *http.Request) bool {
+		known := p.tokens[strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")] != nil
+		if strings.HasPrefix(req.URL.Path, "/v2/a/") && (refuse || !known) {
+			w.WriteHeader(401)
+			return true
+		}
+		return false
+	}
+	c := authClient(t, Options{Keychain: rt.PasswordKeychain("secret", p.host())})
+	r := repositoryOf(t, c, p.host()+"/a/model", Push)
+	wantSuccess(t, r, "GET", "blobs/x")
+	p.revoke()
+	wantSuccess(t, r, "GET", "blobs/y")
+	refuse = true
+	if _, err := r.askFor("GET", "blobs/z"); !errors.Is(err, ErrUnauthorized) || p.tokenRequests() > 3 {
+		t.Errorf("%v after %d token requests", err, p.tokenRequests())
+	}
+}
+
 // TestForbiddenOnce: a 403 to credentials that were accepted before is not about the credentials.
 func TestForbiddenOnce(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})

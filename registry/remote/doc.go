@@ -8,7 +8,7 @@
 // Contract:
 //
 //   - Credentials are sent only to the host that they belong to and to the token server that this host names. They
-//     appear in no error, warning or redirect.
+//     appear in no error, warning or redirect. The user's certificates are shown to their own host alone.
 //   - No response makes a client connect to an address that is less public than the one that responded.
 //   - An operation gives up after [Options.Attempts] consecutive failures, or when its context ends.
 package remote

@@ -158,8 +158,7 @@ func (r *Repository) authorized(req *http.Request) (*http.Response, error) {
 		if resp.StatusCode != http.StatusUnauthorized {
 			return r.forbidden(req, a, cr, resp)
 		}
-		o := offerOf(resp.Header)
-		r.host.recordOffer(o)
+		o := r.host.recordOffer(offerOf(resp.Header))
 		status := statusError(resp)
 		if o == nil || round == maxRounds {
 			return nil, r.host.rejected(cr.user, status)
