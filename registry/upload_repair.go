@@ -19,6 +19,9 @@ const (
 	putsUncut   = 2 // PUTs that are cut, until the blob goes in chunks
 )
 
+// minCutLimit is below the usual limits of proxies: a smaller PUT is cut for another reason.
+const minCutLimit = 1 << 20
+
 // trouble is what went wrong with an upload. The counts are of the time since it last advanced.
 type trouble struct {
 	reached  int64 // offset up to which it advanced
@@ -119,7 +122,7 @@ func (u *upload) interrupted(err error) error {
 // so. A small blob in one PUT gets a second chance.
 func (u *upload) shrinkIfCut() {
 	next := remote.Shrink(u.sent, u.floor(), u.cuts)
-	if u.cut && next > 0 && (!u.whole || u.cuts >= putsUncut) {
+	if u.cut && next > 0 && (!u.whole || u.cuts >= putsUncut && u.sent > minCutLimit) {
 		u.push.r.Learn(func(a *remote.Abilities) { remote.AtMost(&a.MaxBody, next) })
 	}
 	u.cut = false
