@@ -12,7 +12,8 @@ import (
 var ErrBodySize = fault.Register(errors.New("the request is too large for the registry"), fault.Kind{
 	Name: "registry/remote.ErrBodySize", Means: "the registry refuses a blob at once, and in the smallest chunks",
 	Rank: fault.Registry + 10, Transfer: fault.Gateway,
-	Remedy: "set a smaller --chunk-size, or raise the limit of the registry or of the proxy before it",
+	Remedy: "raise the limit of the registry, or of the proxy before it: chunks of 256 KiB, the smallest --chunk-size, " +
+		"have to pass, or the blob at once",
 })
 
 // Abilities is what a registry can do, as far as this session knows. The zero value is a registry that follows
