@@ -48,20 +48,25 @@ func checkpoint(t *testing.T, name string) string {
 	return dir
 }
 
-// tool finds a program of another project, in .bin or on the PATH. A missing one fails the test.
+// tool finds a program of another project, in .bin, among programs or on the PATH. A missing one fails the test.
 func tool(t *testing.T, name string) string {
 	t.Helper()
-	if path, err := filepath.Abs(filepath.Join(".bin", name)); err == nil {
-		if _, err := os.Stat(path); err == nil {
-			return path
+	for _, dir := range []string{".bin", programs()} {
+		if path, err := filepath.Abs(filepath.Join(dir, name)); dir != "" && err == nil {
+			if _, err := os.Stat(path); err == nil {
+				return path
+			}
 		}
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Fatalf("%s is not installed: run interop/setup.sh (cosign and Python: with --full)", name)
+		t.Fatalf("%s is not installed: run interop/setup.sh (most programs: with --full)", name)
 	}
 	return path
 }
+
+// programs is a folder with zot, modctl and kit, which setup.sh cannot install, or "". Tests of them need it.
+func programs() string { return os.Getenv("INGOT_TEST_PROGRAMS") }
 
 // user has a home, a store and docker credentials of their own.
 type user struct {

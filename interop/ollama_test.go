@@ -192,12 +192,8 @@ func redirecting(t *testing.T, host string) string {
 // TestOllamaClient: Ollama's client pulls what ingot pushed in the ollama encoding, and finds each tensor and file
 // where it expects it. ingot pulls what that client pushes.
 func TestOllamaClient(t *testing.T) {
-	fronts := registries[:1:1]
-	fronts = append(fronts, registries[2])
-	fronts = append(fronts, struct {
-		name  string
-		start func(t *testing.T) string
-	}{"redirecting", func(t *testing.T) string { return redirecting(t, startOlareg(t, true)) }})
+	fronts := []registry{registries[0], registries[2],
+		{"redirecting", nil, func(t *testing.T) string { return redirecting(t, startOlareg(t, true)) }}}
 	for _, r := range fronts {
 		for _, quantize := range []string{"", "mxfp8"} {
 			t.Run(r.name+"/"+quantize, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,20 +16,37 @@ import (
 	"github.com/olareg/olareg/config"
 )
 
-// registries are the registries of eachRegistry.
-var registries = []struct {
+// registry is a kind of registry.
+type registry struct {
 	name  string
+	when  func() bool // nil: always
 	start func(t *testing.T) string
-}{
-	{"olareg", func(t *testing.T) string { return startOlareg(t, true) }},
-	{"olareg-without-referrers", func(t *testing.T) string { return startOlareg(t, false) }},
-	{"distribution", func(t *testing.T) string { return startDistribution(t, "") }},
 }
+
+// registries are the registries of eachRegistry.
+var registries = []registry{
+	{"olareg", nil, func(t *testing.T) string { return startOlareg(t, true) }},
+	{"olareg-without-referrers", nil, func(t *testing.T) string { return startOlareg(t, false) }},
+	{"distribution", nil, func(t *testing.T) string { return startDistribution(t, "") }},
+	{"distribution-3", long, startDistribution3},
+	{"crane", long, startCrane},
+	{"nginx-1MiB", long, func(t *testing.T) string { return startNginx(t, startDistribution(t, ""), "1m") }},
+	{"nginx-20MiB", long, func(t *testing.T) string { return startNginx(t, startDistribution(t, ""), "20m") }},
+	{"zot", byHand, startZot},
+}
+
+// long is the long form of the tests.
+func long() bool { return !testing.Short() }
+
+// byHand tells whether there are programs that setup.sh cannot install; see programs.
+func byHand() bool { return programs() != "" }
 
 // eachRegistry runs a test against each kind of registry. host includes a port.
 func eachRegistry(t *testing.T, test func(t *testing.T, host string)) {
 	for _, r := range registries {
-		t.Run(r.name, func(t *testing.T) { test(t, r.start(t)) })
+		if r.when == nil || r.when() {
+			t.Run(r.name, func(t *testing.T) { test(t, r.start(t)) })
+		}
 	}
 }
 
@@ -53,34 +69,43 @@ func startOlareg(t *testing.T, referrers bool) string {
 // of its configuration.
 func startDistribution(t *testing.T, auth string) string {
 	t.Helper()
-	program := tool(t, "docker-registry")
-	dir := t.TempDir()
-	for attempt := 0; ; attempt++ {
-		host, logged, err := tryDistribution(t, program, dir, auth)
-		if err == nil {
-			return host
-		}
-		if attempt == 3 { // another process may have taken the port
-			t.Fatalf("docker-registry: %v\n%s", err, logged)
-		}
-	}
+	return startRegistry(t, "docker-registry", func(dir, host string) []string {
+		file := filepath.Join(dir, "config.yml")
+		writeFile(t, file, distributionConfig(dir, host)+auth)
+		return []string{"serve", file}
+	})
 }
 
-func tryDistribution(t *testing.T, program, dir, auth string) (host, logged string, err error) {
-	host = freeAddress(t)
-	file := filepath.Join(dir, "config.yml")
-	text := fmt.Sprintf(`version: 0.1
+// distributionConfig returns the configuration of a distribution, of release 2 or 3.
+func distributionConfig(dir, host string) string {
+	return fmt.Sprintf(`version: 0.1
 log: {level: warn, accesslog: {disabled: true}}
 storage:
   filesystem: {rootdirectory: %s}
   delete: {enabled: true}
 http: {addr: %q, secret: interop}
-%s`, filepath.Join(dir, "root"), host, auth)
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+`, filepath.Join(dir, "root"), host)
+}
+
+// startRegistry runs a registry on a free port and waits until it responds. configure returns its arguments.
+func startRegistry(t *testing.T, name string, configure func(dir, host string) []string) string {
+	t.Helper()
+	program := tool(t, name)
+	for attempt := 0; ; attempt++ {
+		dir, host := t.TempDir(), freeAddress(t)
+		logged, err := tryRegistry(t, dir, host, program, configure(dir, host)...)
+		if err == nil {
+			return host
+		}
+		if attempt == 3 { // another process may have taken the port
+			t.Fatalf("%s: %v\n%s", name, err, logged)
+		}
 	}
+}
+
+func tryRegistry(t *testing.T, dir, host, program string, args ...string) (logged string, err error) {
 	var log bytes.Buffer
-	c := exec.Command(program, "serve", file)
+	c := exec.Command(program, args...)
 	c.Env = []string{"HOME=" + dir, "OTEL_TRACES_EXPORTER=none"}
 	c.Stdout, c.Stderr = &log, &log
 	if err := c.Start(); err != nil {
@@ -97,16 +122,16 @@ http: {addr: %q, secret: interop}
 		if err == nil {
 			resp.Body.Close()
 			t.Cleanup(stop)
-			return host, "", nil
+			return "", nil
 		}
 		select {
 		case err := <-done:
-			return "", log.String(), err
+			return log.String(), err
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 	stop()
-	return "", log.String(), fmt.Errorf("no response within 10 s")
+	return log.String(), fmt.Errorf("no response within 10 s")
 }
 
 func freeAddress(t *testing.T) string {

@@ -1,20 +1,26 @@
 #!/bin/sh
 # Installs what `make test-interop` and bench/transfer need: Debian's docker-registry, skopeo, chromium and strace, and
-# crane and a small oras-go program (into .bin). With --full, it also installs cosign (into the user's cache: its build
-# takes minutes), the Python environments of testdata/gen and bench, the latter with mlx-lm, lm-evaluation-harness, the
-# clients of structured output, Ollama's JavaScript package, coding clients and a model for them (Node 20 or later has
-# to be there), and Open WebUI (Python 3.11 or 3.12 has to be there). The clients take 4 GB.
+# crane and a small oras-go program (into .bin). With --full, it also installs nginx, distribution 3, the oras CLI, Docker
+# Model Runner's tool and cosign (into the user's cache: their builds take minutes), the Python environments of
+# testdata/gen and bench, the latter with mlx-lm, lm-evaluation-harness, the clients of structured output, Ollama's
+# JavaScript package, coding clients and a model for them (Node 20 or later has to be there), and Open WebUI (Python 3.11
+# or 3.12 has to be there). The clients take 4 GB.
 # Usage: interop/setup.sh [--full]
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$here/.bin
 cosign_version=3.1.3
-cosign_dir=${XDG_CACHE_HOME:-$HOME/.cache}/ingot/interop/cosign-$cosign_version
+distribution_version=3.1.2
+oras_version=1.3.6
+model_runner_version=1.0.10
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/ingot/interop
+full=
+[ "${1:-}" != --full ] || full=1
 mkdir -p "$bin"
 
 missing=
-for tool in docker-registry skopeo strace; do
+for tool in docker-registry skopeo strace ${full:+nginx}; do
 	command -v "$tool" > /dev/null || missing="$missing $tool"
 done
 command -v chromium > /dev/null || missing="$missing chromium fonts-dejavu-core"
@@ -34,14 +40,36 @@ cd "$here"
 ${GO:-go} build -o "$bin/crane" github.com/google/go-containerregistry/cmd/crane
 ${GO:-go} build -o "$bin/oras" ./oras
 
-[ "${1:-}" = --full ] || exit 0
-if [ ! -x "$cosign_dir/cosign" ]; then
-	echo "building cosign $cosign_version (minutes, the first time)" >&2
-	mkdir -p "$cosign_dir"
-	# In a separate folder, so that cosign's own module selects the versions of its dependencies.
-	(cd "$cosign_dir" && GOBIN=$cosign_dir ${GO:-go} install "github.com/sigstore/cosign/v3/cmd/cosign@v$cosign_version")
+[ "$full" ] || exit 0
+
+# built NAME VERSION PACKAGE [PROGRAM]: builds a program with the versions that its own module selects.
+built() {
+	folder=$cache/$1-$2
+	if [ ! -x "$folder/${4:-$1}" ]; then
+		echo "building $1 $2 (minutes, the first time)" >&2
+		mkdir -p "$folder"
+		(cd "$folder" && GOBIN=$folder ${GO:-go} install "$3@v$2")
+	fi
+	ln -sf "$folder/${4:-$1}" "$bin/$1"
+}
+built cosign "$cosign_version" github.com/sigstore/cosign/v3/cmd/cosign
+built registry "$distribution_version" github.com/distribution/distribution/v3/cmd/registry
+built oras-cli "$oras_version" oras.land/oras/cmd/oras oras
+
+# Docker Model Runner's module replaces another, so only a copy of it can be built.
+mdltool=$cache/mdltool-$model_runner_version
+if [ ! -x "$mdltool/mdltool" ]; then
+	echo "building mdltool $model_runner_version (minutes, the first time)" >&2
+	module=github.com/docker/model-runner@v$model_runner_version
+	source=$(${GO:-go} mod download -json "$module" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+	rm -rf "$mdltool"
+	mkdir -p "$mdltool"
+	cp -R "$source" "$mdltool/source"
+	chmod -R u+w "$mdltool/source"
+	(cd "$mdltool/source" && GOWORK=off ${GO:-go} build -o ../mdltool ./cmd/mdltool)
+	rm -r "$mdltool/source"
 fi
-ln -sf "$cosign_dir/cosign" "$bin/cosign"
+ln -sf "$mdltool/mdltool" "$bin/mdltool"
 ../testdata/gen/setup.sh
 ../bench/mlx-venv.sh > /dev/null
 
