@@ -22,6 +22,7 @@ type Hub struct {
 	Limit    int           // requests for files before 429; 0 = none
 	Wait     string        // Retry-After of 429; "" = a RateLimit header instead
 	Faults   Faults
+	Before   func(next http.Handler) http.Handler // what requests pass first; nil = nothing
 
 	Latency   time.Duration // of each request
 	Bandwidth int64         // of all bodies together, in bytes per second; 0 = unlimited
@@ -134,7 +135,7 @@ func (h *Hub) Secrets() []string {
 
 // around logs a request, delays it and injects faults.
 func (h *Hub) around(cdn bool, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	passed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		h.requests = append(h.requests, Request{
 			r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Range"), r.Header.Get("Authorization"), cdn,
@@ -163,6 +164,16 @@ func (h *Hub) around(cdn bool, next http.Handler) http.Handler {
 			out.ended = r.Context().Done()
 			next.ServeHTTP(out, r)
 		}
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		before := h.Before
+		h.mu.Unlock()
+		if before == nil {
+			passed.ServeHTTP(w, r)
+			return
+		}
+		before(passed).ServeHTTP(w, r)
 	})
 }
 
