@@ -219,7 +219,7 @@ func (f *faulty) newFaultyPeer(t *testing.T) *registrytest.Peer {
 // newFaultyHub starts a hub behind the faults.
 func (f *faulty) newFaultyHub(t *testing.T) *hubtest.Hub {
 	h := hubtest.New()
-	h.Set(func(h *hubtest.Hub) { h.Before = f.around })
+	h.Set(func(h *hubtest.Hub) { h.Front = f.around })
 	t.Cleanup(h.Close)
 	return h
 }

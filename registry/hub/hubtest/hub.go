@@ -22,10 +22,11 @@ type Hub struct {
 	Limit    int           // requests for files before 429; 0 = none
 	Wait     string        // Retry-After of 429; "" = a RateLimit header instead
 	Faults   Faults
-	Before   func(next http.Handler) http.Handler // what requests pass first; nil = nothing
 
 	Latency   time.Duration // of each request
 	Bandwidth int64         // of all bodies together, in bytes per second; 0 = unlimited
+
+	Front func(next http.Handler) http.Handler // what requests pass first; nil = nothing
 
 	home, cdn *httptest.Server
 	secret    []byte
@@ -167,13 +168,13 @@ func (h *Hub) around(cdn bool, next http.Handler) http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
-		before := h.Before
+		front := h.Front
 		h.mu.Unlock()
-		if before == nil {
+		if front == nil {
 			passed.ServeHTTP(w, r)
 			return
 		}
-		before(passed).ServeHTTP(w, r)
+		front(passed).ServeHTTP(w, r)
 	})
 }
 
