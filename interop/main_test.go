@@ -100,10 +100,14 @@ func (u *user) env() []string {
 	return env
 }
 
-// try runs a program and returns its output.
+// try runs a program in the user's home and returns its output.
 func (u *user) try(stdin, program string, args ...string) (stdout, stderr string, err error) {
+	return u.tryIn(u.home, stdin, program, args...)
+}
+
+func (u *user) tryIn(dir, stdin, program string, args ...string) (stdout, stderr string, err error) {
 	c := exec.CommandContext(u.t.Context(), program, args...)
-	c.Env, c.Dir, c.Stdin = u.env(), u.home, strings.NewReader(stdin)
+	c.Env, c.Dir, c.Stdin = u.env(), dir, strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	err = c.Run()
@@ -113,7 +117,13 @@ func (u *user) try(stdin, program string, args ...string) (stdout, stderr string
 // run runs another project's program, which must succeed, and returns its output.
 func (u *user) run(name string, args ...string) string {
 	u.t.Helper()
-	out, errs, err := u.try("", tool(u.t, name), args...)
+	return u.runIn(u.home, name, args...)
+}
+
+// runIn is run in a folder.
+func (u *user) runIn(dir, name string, args ...string) string {
+	u.t.Helper()
+	out, errs, err := u.tryIn(dir, "", tool(u.t, name), args...)
 	if err != nil {
 		u.t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, errs)
 	}
