@@ -47,9 +47,13 @@ type faulty struct {
 	failing    int   // this many requests fail
 	limit      int64 // of a body; 0: none
 	generation int   // of tokens
+	accepted   int   // requests with tokens of this generation
 	expired    int   // this many requests of signed addresses fail
 	sessions   []session
 }
+
+// fewest is the number of requests that a token is good for.
+const fewest = 5
 
 // session is an upload that a client was told about.
 type session struct {
@@ -80,6 +84,9 @@ func (f *faulty) tick(x *faultyExchange) {
 	var kill func()
 	for len(f.plan) > 0 && f.plan[0].at <= f.ticks {
 		p := f.plan[0].fault
+		if p == expiry && f.generation > 0 && f.accepted < fewest {
+			break // a token that nothing accepts is refused, not expired: this fault waits
+		}
 		f.plan, f.happened = f.plan[1:], append(f.happened, p)
 		switch p {
 		case killed5xx:
@@ -87,7 +94,7 @@ func (f *faulty) tick(x *faultyExchange) {
 		case cutOff:
 			x.cut = true
 		case expiry:
-			f.generation++
+			f.generation, f.accepted = f.generation+1, 0
 			f.expired = 1
 		case sizeLimit:
 			f.limit = 1<<20 + f.random.Int64N(8<<20)
@@ -119,6 +126,9 @@ func (f *faulty) refused(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	default:
+		if r.URL.Query().Has("X-Signature") {
+			f.accepted++
+		}
 		return false
 	}
 	return true
@@ -185,6 +195,9 @@ func (f *faulty) guarded(p *registrytest.Peer) http.Handler {
 	return f.around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		token := fmt.Sprint("token-", f.generation)
+		if r.Header.Get("Authorization") == "Bearer "+token {
+			f.accepted++
+		}
 		f.mu.Unlock()
 		switch {
 		case r.URL.Path == "/token":
