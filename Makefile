@@ -100,7 +100,8 @@ test-plain:
 
 # Tests against third-party registries and clients, which the first run installs and builds, in headless Chromium, under
 # strace and in tmux, which must be installed, and a load test of ten minutes. SHORT=1 omits cosign, transformers, coding
-# clients and Open WebUI and shortens the load: at most 7 minutes on a fresh machine.
+# clients, Open WebUI, the further registries and other programs' images, and shortens the load: at most 7 minutes on a
+# fresh machine. INGOT_TEST_PROGRAMS is a folder with zot, modctl and kit, to test with them, too.
 test-interop: engine
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(if $(SHORT),,INGOT_LOAD=10m) \
@@ -143,14 +144,14 @@ bench-schemas:
 	$(PYTHON) bench/schemas/peer.py bench/results/schemas.jsonl bench/results/schemas.json
 
 # Soak tests: processes that create, pull, copy, remove and prune at random in one store for a minute; transfers that are
-# killed at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of
+# killed or meet other faults at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of
 # them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
 soak: engine
 ifdef SHORT
 	INGOT_SOAK=15s $(GO) test -count=1 -timeout 30m -v -run '^TestSoak' ./manifest/...
 	INGOT_SOAK_REQUESTS=1000 INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
 else
-	INGOT_TEST_LONG=1 INGOT_TEST_ENGINE=1 $(GO) test -count=1 -timeout 30m -v -run 'Soak|Killed|Huge|TestServeMemory' ./manifest/... ./registry/... ./convert ./cmd
+	INGOT_TEST_LONG=1 INGOT_TEST_ENGINE=1 $(GO) test -count=1 -timeout 30m -v -run 'Soak|Killed|Huge|TestServeMemory|RandomFaults' ./manifest/... ./registry/... ./convert ./cmd
 	INGOT_TEST_LONG=1 INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
 endif
 

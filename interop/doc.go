@@ -1,7 +1,11 @@
 // Package interop tests ingot against registries and clients of other projects.
 //
 //   - Registries: olareg (all of OCI 1.1, in process, with and without its referrers API) and Debian's docker-registry
-//     (distribution 2.8, without referrers API).
+//     (distribution 2.8, without referrers API). In the long form also distribution 3, go-containerregistry's, and
+//     docker-registry behind nginx, which limits bodies to 1 MiB and to 20 MiB.
+//   - Packers: images that oras, Docker Model Runner, modctl and KitOps made. setup.sh cannot install the last two, so
+//     images follow their specifications, and the programs themselves run where INGOT_TEST_PROGRAMS names a folder with
+//     them. It also has zot.
 //   - Clients: crane, skopeo, oras-go, cosign, a reimplementation of Ollama's pull protocol, and transformers' loader
 //     for extracted images.
 //   - The server's page in a headless Chromium.
