@@ -57,7 +57,9 @@ func TestPackers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	withEngine := []string{"INGOT_ENGINE=" + engine(t)}
 	maker := newUser(t)
+	maker.more = withEngine
 	folder := filepath.Join(maker.home, "demo")
 	for _, f := range fileNames(t, checkpoint(t, "demo")) {
 		if f != "Modelfile" { // no file of a checkpoint
@@ -94,6 +96,7 @@ func TestPackers(t *testing.T) {
 				dir = filepath.Dir(gguf)
 			}
 			u, name := newUser(t), host+"/"+p.name+"/demo:v1"
+			u.more = withEngine
 			p.pack(u, dir, name)
 			equal(t, "what it says", run(u, name), says[p.gguf])
 			equal(t, "digest of its conversion", convert(newUser(t), name), digest[p.gguf])
