@@ -72,6 +72,7 @@ type UnknownManifestError struct {
 	MediaType       string // of the manifest; empty if it has none
 	ArtifactType    string
 	ConfigMediaType string
+	Remedy          string // of What, such as a command; may be empty
 }
 
 func (e *UnknownManifestError) Error() string {
@@ -86,7 +87,11 @@ func (e *UnknownManifestError) Error() string {
 		}
 	}
 	if e.What != "" {
-		return fmt.Sprintf("not a model image: %s, which ingot does not run", e.What)
+		text := fmt.Sprintf("not a model image: %s, which ingot does not run", e.What)
+		if e.Remedy != "" {
+			text += "; " + e.Remedy
+		}
+		return text
 	}
 	if len(parts) == 0 {
 		return "not a model image: a manifest without types"

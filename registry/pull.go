@@ -12,8 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/encoding"
-	"github.com/ingotml/ingot/manifest/ollama"
+	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/registry/redact"
@@ -33,8 +32,11 @@ type PullOptions struct {
 	// Verify is called with the manifest's digest before any blob is fetched, and may refuse it. It may be nil.
 	Verify func(ctx context.Context, d digest.Digest) error
 
-	// GGUF accepts an image of Ollama with a GGUF file. Its blobs are stored whole, and no name is set.
-	GGUF bool
+	// Files accepts an image that holds a model's files. The blobs that the model is made of are stored, and no name is
+	// set.
+	Files bool
+	// Model refuses an image that holds no model, before any blob is fetched.
+	Model bool
 }
 
 // PullResult is the result of a pull.
@@ -45,10 +47,10 @@ type PullResult struct {
 	Saved   int64         // bytes of the image's blobs that the store had
 	Partial int           // blobs that the store lacks, because the options exclude them
 
-	// GGUF is set if the image has a GGUF file. Digest is that of its manifest. Collections keep the blobs until Done is
-	// called, or for [ingest.Age].
-	GGUF *ollama.GGUF
-	Done func()
+	// Files is set if the image holds a model's files. Digest is that of its manifest. Collections keep the blobs until
+	// Done is called, or for [ingest.Age].
+	Files *foreign.Image
+	Done  func()
 }
 
 // Pull downloads an image into the store. Blobs that the store has, and the parts of blobs that an earlier run left,
@@ -133,15 +135,10 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 			return nil, err
 		}
 	}
-	if opts.GGUF {
-		if p.result.GGUF, err = ollama.ParseGGUF(m.Bytes); err != nil {
-			return nil, err
-		}
-		if p.result.GGUF != nil {
-			opts = PullOptions{}
-		}
+	if p.result.Files, err = p.modelFiles(ctx, m.Bytes, opts); err != nil {
+		return nil, err
 	}
-	wanted, skipped, err := selectLayers(m.Bytes, opts)
+	wanted, skipped, err := p.selectBlobs(m.Bytes, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +154,7 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 		return nil, err
 	}
 	p.result.Name = p.storeName(ctx, name, m.Digest)
-	if p.result.GGUF != nil {
+	if p.result.Files != nil {
 		p.result.Digest, p.result.Done = m.Digest, done
 		return &p.result, nil
 	}
@@ -228,89 +225,6 @@ func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Dig
 		return nil
 	}
 	return &remote.Manifest{MediaType: mediaType, Digest: d, Bytes: e.Bytes}
-}
-
-// images lists the images of an index. It returns nil for other manifests.
-func images(m *remote.Manifest) ([]ocispec.Descriptor, error) {
-	if !manifest.IsIndex(m.MediaType) {
-		return nil, nil
-	}
-	var index struct {
-		Manifests []ocispec.Descriptor `json:"manifests"`
-	}
-	if err := json.Unmarshal(m.Bytes, &index); err != nil {
-		return nil, fmt.Errorf("manifest: %v: %w", err, manifest.ErrInvalidManifest)
-	}
-	return slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
-		return d.Annotations["vnd.docker.reference.type"] != "" // an attestation, which builders add to the index
-	}), nil
-}
-
-// maxImages limits the images of an index that are examined.
-const maxImages = 16
-
-// fromIndex returns the one image of an index that is a model, or the only image.
-func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocispec.Descriptor) (*remote.Manifest,
-	error) {
-	if len(list) == 0 {
-		return nil, fmt.Errorf("the index lists no images: %w", manifest.ErrUnknownManifest)
-	}
-	if len(list) > maxImages {
-		return nil, fmt.Errorf("the index lists %d images; name one by its digest, such as %s",
-			len(list), byDigest(name, list[0].Digest))
-	}
-	var models, others []*remote.Manifest
-	var unknown error
-	for _, d := range list {
-		m, err := p.manifestBy(ctx, name, string(d.Digest))
-		if errors.Is(err, manifest.ErrUnknownManifest) {
-			unknown = err
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := checkIndexEntry(d, m); err != nil {
-			return nil, err
-		}
-		if _, err := encoding.Decode(m.Bytes, nil); errors.Is(err, manifest.ErrUnknownManifest) {
-			others = append(others, m)
-		} else {
-			models = append(models, m)
-		}
-	}
-	switch {
-	case len(models) == 1:
-		return models[0], nil
-	case len(models) == 0 && len(others) == 1:
-		return others[0], nil
-	case len(models) > 1:
-		others = models
-	case len(others) == 0:
-		return nil, unknown
-	}
-	var names []string
-	for _, m := range others {
-		names = append(names, byDigest(name, m.Digest))
-	}
-	return nil, fmt.Errorf("the index lists several images; name one: %s", strings.Join(names, ", "))
-}
-
-// checkIndexEntry compares size and media type of a manifest with its descriptor in an index. The digest is already
-// verified.
-func checkIndexEntry(d ocispec.Descriptor, m *remote.Manifest) error {
-	switch {
-	case d.Size != int64(len(m.Bytes)):
-		return fmt.Errorf("manifest %s: %w", d.Digest, &sizeError{want: d.Size, got: int64(len(m.Bytes))})
-	case d.MediaType != m.MediaType:
-		return fmt.Errorf("manifest %s has media type %s, but its index says %q: %w",
-			d.Digest, m.MediaType, redact.Clip(d.MediaType), manifest.ErrInvalidManifest)
-	}
-	return nil
-}
-
-func byDigest(n manifest.Name, d digest.Digest) string {
-	return manifest.Name{Host: n.Host, Path: n.Path, Digest: d}.String()
 }
 
 // plan returns the wanted blobs that have to be fetched, and checks that they fit on the disk.

@@ -43,6 +43,11 @@ func RoleOf(path string) (checkpoint.Role, error) {
 	return checkpoint.RoleOf(safetensors.Dir(filepath.Dir(path)), filepath.Base(path))
 }
 
+// RoleIn is RoleOf for a file of a folder.
+func RoleIn(folder safetensors.Folder, name string) (checkpoint.Role, error) {
+	return checkpoint.RoleOf(folder, name)
+}
+
 // Chooser is a folder of which the user may have named a part, as in hf.co/ORG/REPO:Q4_K_M.
 type Chooser interface {
 	safetensors.Folder
@@ -149,7 +154,10 @@ func choose(
 ) (set []string, left []LeftFile, err error) {
 	remedy := "name one of the files"
 	var names []string
-	_, local := folder.(safetensors.Dir)
+	_, remote := folder.(Remote)
+	if r, ok := folder.(interface{ Remedy() string }); ok {
+		remedy = r.Remedy()
+	}
 	if c, ok := folder.(Chooser); ok {
 		remedy = "add :TYPE or :FILE to the name, such as :Q4_K_M"
 		_, names = c.Choice()
@@ -158,7 +166,7 @@ func choose(
 		names = ggufFiles(folder, entries)
 	}
 	sets, err := checkpoint.Sets(names)
-	if err == nil && local {
+	if err == nil && !remote {
 		sets, left = modelsOf(folder, sets)
 	}
 	if err == nil {

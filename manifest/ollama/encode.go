@@ -29,10 +29,8 @@ import (
 // templates of its own type as Go templates.
 const (
 	mediaPrefix   = "application/vnd.ollama.image."
-	mediaTensor   = mediaPrefix + "tensor"
 	mediaJSON     = mediaPrefix + "json"
 	mediaTemplate = mediaPrefix + "template"
-	mediaGGUF     = mediaPrefix + "model"                // GGUF
 	mediaFile     = "application/vnd.ingotml.image.file" // other files
 
 	annotationMediaType = "org.ingotml.mediatype"
@@ -40,6 +38,24 @@ const (
 	dockerConfig = "application/vnd.docker.container.image.v1+json"
 	indexFile    = "model.safetensors.index.json"
 )
+
+// Media types of layers.
+const (
+	MediaTensor    = mediaPrefix + "tensor"
+	MediaGGUF      = mediaPrefix + "model"
+	MediaProjector = mediaPrefix + "projector" // in a GGUF file
+	MediaAdapter   = mediaPrefix + "adapter"   // likewise
+)
+
+// TextKind returns the kind of a layer that is a text, by its media type; "" for others.
+func TextKind(mediaType string) manifest.Kind {
+	for _, t := range textTypes {
+		if t.mediaType == mediaType {
+			return t.kind
+		}
+	}
+	return ""
+}
 
 // textTypes lists the kinds that have a media type but no name in Ollama's manifests, and the file names they get
 // here.
@@ -132,7 +148,7 @@ func encodeLayer(l manifest.Layer, read func(digest.Digest) ([]byte, error)) (la
 		o.Annotations[modelspec.AnnotationFilepath] = l.Name
 	}
 	switch mediaType {
-	case mediaTensor, mediaJSON:
+	case MediaTensor, mediaJSON:
 		o.Name = l.Name
 	case mediaFile:
 		o.Name = l.Name
@@ -150,7 +166,7 @@ func encodeLayer(l manifest.Layer, read func(digest.Digest) ([]byte, error)) (la
 func layerMediaType(l manifest.Layer, read func(digest.Digest) ([]byte, error)) (string, error) {
 	switch {
 	case l.Kind == manifest.KindTensor:
-		return mediaTensor, nil
+		return MediaTensor, nil
 	case manifest.IsArchive(l.MediaType):
 		return mediaFile, nil
 	case l.Kind == manifest.KindFile && path.Ext(l.Name) == ".json" && l.Name != indexFile:
@@ -211,12 +227,12 @@ func Unsupported(m manifest.ParsedManifest) string {
 	tensors := false
 	for _, l := range m.Layers {
 		switch {
-		case l.MediaType == mediaGGUF:
+		case l.MediaType == MediaGGUF:
 			return "a GGUF model of Ollama"
-		case l.MediaType == mediaTensor && strings.Contains(l.Name, "/"):
+		case l.MediaType == MediaTensor && strings.Contains(l.Name, "/"):
 			return "an image generation model of Ollama" // its tensors are in folders, one per component
 		}
-		tensors = tensors || l.MediaType == mediaTensor
+		tensors = tensors || l.MediaType == MediaTensor
 	}
 	if !tensors {
 		return "a model of Ollama without tensors"
@@ -248,7 +264,7 @@ func decodeLayer(d manifest.ParsedLayer) manifest.Layer {
 		Name: cmp.Or(d.Name, d.Annotations[modelspec.AnnotationFilepath]),
 	}
 	switch {
-	case d.MediaType == mediaTensor:
+	case d.MediaType == MediaTensor:
 		l.Kind, l.Name = manifest.KindTensor, cmp.Or(d.Name, d.Annotations[blob.AnnotationTensor])
 	case d.MediaType == mediaFile:
 		if kind := manifest.Kind(d.Annotations[manifest.AnnotationKind]); kind != "" && kind != manifest.KindTensor {

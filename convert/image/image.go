@@ -1,57 +1,69 @@
-// Package image makes a source of an Ollama image whose weights are a GGUF file.
+// Package image makes a source of an image that holds a model's files, whatever program made it.
 //
 // Contract:
 //
 //   - The template, the system prompt, the parameters, the messages and the licenses of the image become commands of a
 //     Modelfile. Parameters that ingot does not know are left out and reported.
-//   - The GGUF file is read where it is, under the name that its digest gives it.
+//   - Files and members of plain tar archives are read where they are in the blobs. Compressed archives are unpacked to
+//     a folder of the store, which is removed when the source is closed.
+//   - Of several folders in an image, the one with the model is the source.
 package image
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
+	"os"
 	"slices"
 
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/ollama"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
-	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
 )
 
 // ErrLayer reports a layer that cannot be read.
-var ErrLayer = errors.New("invalid layer of a GGUF image")
+var ErrLayer = errors.New("invalid layer of an image")
 
 // Image is an image in a folder of blobs. It opens itself for package convert, under its name.
 type Image struct {
-	Name string                     // for FROM and for messages
-	GGUF *ollama.GGUF               // what it has
-	Path func(digest.Digest) string // of a blob
-	Read func(digest.Digest) ([]byte, error)
+	Name  string // for FROM and for messages
+	Files *foreign.Image
+	Blob  func(digest.Digest) (*os.File, error)
+	Read  func(digest.Digest) ([]byte, error) // of a small blob
+	Temp  func() (dir string, remove func(), err error)
 }
 
 // Stored returns an image whose blobs were pulled into a store.
-func Stored(s *store.Store, name manifest.Name, g *ollama.GGUF) *Image {
-	return &Image{Name: name.String(), GGUF: g, Path: s.BlobPath,
-		Read: func(d digest.Digest) ([]byte, error) { return s.ReadBlob(d, ollama.MaxRead) }}
+func Stored(s *store.Store, name manifest.Name, files *foreign.Image) *Image {
+	return &Image{Name: name.String(), Files: files, Blob: s.OpenBlob, Temp: func() (string, func(), error) {
+		return ingest.Folder(s, nil)
+	}, Read: func(d digest.Digest) ([]byte, error) { return s.ReadBlob(d, ollama.MaxRead) }}
 }
 
 // Modelfile returns the commands that make the image, and warnings about what is left out.
 func (i *Image) Modelfile() (*modelfile.File, []string, error) {
 	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: i.Name}}}
 	var warnings []string
-	if i.GGUF.Projector {
+	if slices.ContainsFunc(i.Files.Layers, func(l foreign.Layer) bool { return l.Role == foreign.Projector }) {
 		warnings = append(warnings, "the projector for pictures is not imported: the model reads text only")
 	}
-	for _, t := range i.GGUF.Texts {
+	if i.Files.Context > 0 {
+		file.Commands = append(file.Commands,
+			modelfile.Command{Name: modelfile.Parameter, Key: "num_ctx", Value: fmt.Sprint(i.Files.Context)})
+	}
+	if !slices.ContainsFunc(i.Files.Layers, func(l foreign.Layer) bool { return l.Role == foreign.Doc }) {
+		for _, name := range i.Files.Licenses {
+			file.Commands = append(file.Commands, modelfile.Command{Name: modelfile.License, Value: name})
+		}
+	}
+	for _, t := range i.Files.Texts() {
 		text, err := i.Read(t.Digest)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", i.Name, err)
@@ -119,44 +131,3 @@ func parameters(text []byte) (list []modelfile.Command, left []string, err error
 	}
 	return list, left, nil
 }
-
-// Names reports whether a value of FROM is the image's name.
-func (i *Image) Names(value string) bool { return value == i.Name }
-
-// Open returns the folder of the GGUF file.
-func (i *Image) Open(context.Context, string) (safetensors.Folder, error) {
-	path := i.Path(i.GGUF.Model.Digest)
-	return &folder{image: i.Name, dir: safetensors.Dir(filepath.Dir(path)), blob: filepath.Base(path),
-		name: "sha256-" + i.GGUF.Model.Digest.Encoded() + ".gguf"}, nil
-}
-
-// folder has one file, which is a blob with another name.
-type folder struct {
-	image, name, blob string
-	dir               safetensors.Dir
-}
-
-// Path implements [safetensors.Folder].
-func (f *folder) Path(string) string { return f.image }
-
-// Choice names the file.
-func (f *folder) Choice() (wanted string, names []string) { return f.name, []string{f.name} }
-
-// Open implements [safetensors.Folder].
-func (f *folder) Open(name string) (fs.File, error) {
-	if name != f.name {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return f.dir.Open(f.blob)
-}
-
-// Stat implements [safetensors.Folder].
-func (f *folder) Stat(name string) (fs.FileInfo, error) {
-	if name != f.name {
-		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
-	}
-	return f.dir.Stat(f.blob)
-}
-
-// ReadDir implements [safetensors.Folder].
-func (f *folder) ReadDir(string) ([]fs.DirEntry, error) { return nil, nil }

@@ -1,0 +1,24 @@
+package limits
+
+// Limits of the archives that images of other programs hold.
+const (
+	// ArchiveMembers bounds the members of an archive. The largest published checkpoints have some thousand files.
+	ArchiveMembers = 100_000
+	// ArchiveUnpacked bounds what a compressed archive unpacks to, or ArchiveRatio times its size, if that is more.
+	// Weights shrink by a third at most, and text to a tenth.
+	ArchiveUnpacked = 1 << 30
+	ArchiveRatio    = 32
+	// ArchiveWindow bounds the memory for unpacking zstd. Its strongest levels use 128 MiB.
+	ArchiveWindow = 128 << 20
+)
+
+func init() {
+	const test = "manifest/unpack.TestBombs"
+	register(
+		Limit{"ArchiveMembers", "members of an archive in an image", ArchiveMembers, Count, "manifest/unpack.TestManyMembers"},
+		Limit{"ArchiveUnpacked", "a compressed archive that is unpacked, if that is more than ArchiveRatio", ArchiveUnpacked,
+			Bytes, test},
+		Limit{"ArchiveRatio", "times its size that a compressed archive is unpacked to", ArchiveRatio, Count, test},
+		Limit{"ArchiveWindow", "memory for unpacking zstd", ArchiveWindow, Bytes, test},
+	)
+}
