@@ -149,7 +149,7 @@ moves them through registries, verifies them and runs them on the MLX engine.`,
 	root.AddCommand(a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd())
 	root.AddCommand(a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
-	root.AddCommand(a.exportCmd())
+	root.AddCommand(a.exportCmd(), a.extractCmd())
 	root.AddCommand(a.pushCmd(), a.pullCmd(), a.searchCmd(), a.fitCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())
 	root.AddCommand(a.serveCmd(), a.batchCmd(), a.psCmd(), a.stopCmd(), a.launchCmd())

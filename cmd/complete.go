@@ -22,6 +22,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"fit":      {modelOr(cobra.ShellCompDirectiveFilterDirs), nothing},
 	"launch":   {clientNames, nothing},
 	"export":   {modelNames, folders, nothing},
+	"extract":  {modelNames, folders},
 	"login":    {nothing},
 	"logout":   {nothing},
 	"ls":       {modelNames},

@@ -177,6 +177,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 		"text `file` of the calibration, for the certificate")
 	f.BoolVar(&o.hash, "hash-files", false, "record checksums of source files; reads them twice")
 	o.hub.add(f)
+	o.transfer.add(c)
 	o.search.add(c)
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and write nothing")
 	f.BoolVar(&o.json, "json", false, "print the result or plan as JSON, progress as JSON lines")
@@ -212,10 +213,16 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		return a.printPlan(plan, o.json)
 	}
 	limitMemory(options.Memory)
+	options.Remote = a.hubRemote(o.hub, options.Memory)
+	from, done, err := a.pullSources(ctx, from, &options, o)
+	if err != nil {
+		return err
+	}
 	result, check, err := a.build(ctx, name, from, options, o)
 	if err != nil {
 		return err
 	}
+	done()
 	if err := o.search.plot(result); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ func (o *createOptions) pushFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&o.push, "push", false, "upload to the registry of NAME while converting")
 	f.BoolVar(&o.noKeep, "no-keep", false, "with --push: keep nothing in the store")
-	o.transfer.add(c)
 }
 
 // checkPush checks the flags against the name.

@@ -128,8 +128,15 @@ func (a *app) ensure(ctx context.Context, arg string, yes bool, ready func() err
 	if wanted, err := a.agree(ctx, yes, fmt.Sprintf("%s is not in the store; pull it?", name)); err != nil || !wanted {
 		return "", errors.Join(err, missing)
 	}
-	_, _, err = a.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
-	return name.String(), err
+	return name.String(), a.fetchModel(ctx, name)
+}
+
+// fetchModel pulls a model to run it. An image that holds none is refused before it is downloaded.
+func (a *app) fetchModel(ctx context.Context, name manifest.Name) error {
+	_, _, err := a.fetch(ctx, name, pullOptions{
+		pull: registry.PullOptions{Model: true}, transfer: transferFlags{concurrency: registry.DefaultConcurrency},
+	})
+	return err
 }
 
 func (a *app) agree(ctx context.Context, yes bool, question string) (bool, error) {

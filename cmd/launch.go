@@ -13,7 +13,6 @@ import (
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
-	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/hub"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"
@@ -302,8 +301,7 @@ func (l *launcher) pull(ctx context.Context, s serverClient, version ollama.Vers
 		return err
 	}
 	if shared {
-		_, _, err := l.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
-		return err
+		return l.fetchModel(ctx, name)
 	}
 	l.note("the server is pulling %s", name)
 	var done struct {
@@ -395,6 +393,5 @@ func (l *launcher) stored(ctx context.Context) error {
 	if err := l.wantPull(ctx, name, missing); err != nil {
 		return err
 	}
-	_, _, err = l.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
-	return err
+	return l.fetchModel(ctx, name)
 }

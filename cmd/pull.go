@@ -146,9 +146,9 @@ func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*re
 		}
 		o.pull.Verify = both(o.pull.Verify, certified)
 	}
-	o.pull.GGUF = true
+	o.pull.Files = true
 	result, err := client.Pull(ctx, store, name, o.pull)
-	if err == nil && result.GGUF != nil {
+	if err == nil && result.Files != nil {
 		progress.end()
 		err = a.convertPulled(ctx, store, result, o.json)
 	}

@@ -88,6 +88,9 @@ func (e *UnknownManifestError) Error() string {
 	}
 	if e.What != "" {
 		text := fmt.Sprintf("not a model image: %s, which ingot does not run", e.What)
+		if len(parts) > 0 {
+			text += " (" + strings.Join(parts, ", ") + ")"
+		}
 		if e.Remedy != "" {
 			text += "; " + e.Remedy
 		}

@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -9,6 +11,9 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	blobformat "github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/foreign"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/registry/redact"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
@@ -105,4 +110,153 @@ func matchAny(globs, names []string) bool {
 		}
 	}
 	return false
+}
+
+// ErrWhole reports options that choose parts of an image that can only be pulled whole.
+var ErrWhole = errors.New("only a whole image can be converted")
+
+// modelFiles returns an image that holds a model's files, if the options accept one, and nil for others.
+func (p *puller) modelFiles(ctx context.Context, manifestBytes []byte, opts PullOptions) (*foreign.Image, error) {
+	if !opts.Files && !opts.Model {
+		return nil, nil //nolint:nilnil // it is stored as it is
+	}
+	img, err := p.parse(ctx, manifestBytes)
+	if err != nil || img.Tensors() {
+		return nil, err
+	}
+	if no := img.Model(); no != nil {
+		if opts.Model || img.Format == foreign.Ollama {
+			return nil, no
+		}
+		return nil, nil //nolint:nilnil // as above
+	}
+	if !opts.Files {
+		return nil, nil //nolint:nilnil // as above
+	}
+	if len(opts.Only) > 0 {
+		return nil, fmt.Errorf("%w: it is %s; leave out --only, or use `ingot extract` for some of its files",
+			ErrWhole, img.Describe())
+	}
+	return img, nil
+}
+
+// parse lists the files of an image. The config is read if it may say more of them; one that cannot be read says
+// nothing.
+func (p *puller) parse(ctx context.Context, manifestBytes []byte) (*foreign.Image, error) {
+	img, err := foreign.Parse(manifestBytes, nil)
+	if err != nil || !img.Container && img.Format == foreign.Files || img.Format == foreign.Ollama || img.Tensors() {
+		return img, err
+	}
+	config, err := p.s.ReadBlob(img.Config.Digest, manifest.MaxConfigSize)
+	if errors.Is(err, manifest.ErrBlobMissing) {
+		config, err = p.src.GetBytes(ctx, img.Config, manifest.MaxConfigSize)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return foreign.Parse(manifestBytes, config)
+}
+
+// selectBlobs splits the blobs of a manifest into those to fetch and the others.
+func (p *puller) selectBlobs(manifestBytes []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) {
+	if p.result.Files == nil {
+		return selectLayers(manifestBytes, opts)
+	}
+	return pick(manifestBytes, p.result.Files, p.result.Files.ForModel())
+}
+
+// pick splits the blobs of an image by its layers. The config is always picked.
+func pick(manifestBytes []byte, img *foreign.Image, layers []foreign.Layer) (wanted, skipped []pullBlob, err error) {
+	wants := map[digest.Digest]bool{img.Config.Digest: true}
+	for _, l := range layers {
+		wants[l.Digest] = true
+	}
+	all, _, err := selectLayers(manifestBytes, PullOptions{})
+	for _, b := range all {
+		if wants[b.Digest] {
+			wanted = append(wanted, b)
+		} else {
+			skipped = append(skipped, b)
+		}
+	}
+	return wanted, skipped, err
+}
+
+// FilesOptions choose the layers that [Client.FetchFiles] fetches.
+type FilesOptions struct {
+	Patterns []string // the files, as [foreign.Matches] selects them; none: all
+	List     bool     // fetch the manifest and the config only
+	// Check is called before any layer is fetched, and may refuse the image. It may be nil.
+	Check func(*foreign.Image) error
+}
+
+// FilesResult is what [Client.FetchFiles] found.
+type FilesResult struct {
+	Image  *foreign.Image
+	Digest digest.Digest // of the manifest
+	Bytes  int64         // that came from the registry
+	// Fetched are the blobs that the store lacked. Collections keep them until Done is called, or for [ingest.Age].
+	Fetched []ocispec.Descriptor
+	Done    func()
+}
+
+// FetchFiles fetches the layers of an image that hold the wanted files into the store, and sets no name. The caller
+// holds the store's lock until it has read them.
+func (c *Client) FetchFiles(ctx context.Context, s *store.Store, name manifest.Name, opts FilesOptions) (*FilesResult,
+	error) {
+	r, err := c.fetchFiles(ctx, s, name, opts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+func (c *Client) fetchFiles(ctx context.Context, s *store.Store, name manifest.Name, opts FilesOptions) (*FilesResult,
+	error) {
+	p, err := c.newPuller(s, name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.manifest(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	img, err := p.parse(ctx, m.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	r := &FilesResult{Image: img, Digest: m.Digest, Done: func() {}}
+	if opts.Check != nil {
+		if err := opts.Check(img); err != nil {
+			return nil, err
+		}
+	}
+	if opts.List {
+		return r, nil
+	}
+	var layers []foreign.Layer
+	for _, l := range img.Layers {
+		if img.Container || l.MayHold(opts.Patterns) {
+			layers = append(layers, l)
+		}
+	}
+	wanted, skipped, err := pick(m.Bytes, img, layers)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := p.plan(wanted, skipped)
+	if err != nil {
+		return nil, err
+	}
+	if r.Done, err = ingest.Pulling(ctx, s, m.Bytes); err != nil {
+		return nil, err
+	}
+	if err := p.fetchAll(ctx, missing); err != nil {
+		return nil, err
+	}
+	for _, b := range missing {
+		r.Fetched = append(r.Fetched, b.Descriptor)
+	}
+	r.Bytes = p.result.Bytes
+	return r, nil
 }

@@ -2,8 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"

@@ -221,7 +221,8 @@ func TestPullIndex(t *testing.T) {
 	other := p.PutManifest("team/model", "", ocispec.MediaTypeImageManifest,
 		fmt.Appendf(nil,
 			`{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},`+
-				`"layers":[]}`, digest.FromString("{}")))
+				`"layers":[{"mediaType":"application/octet-stream","digest":%[1]q,"size":2,"annotations":`+
+				`{"org.opencontainers.image.title":"other.gguf"}}]}`, digest.FromString("{}")))
 	index := func(digests ...digest.Digest) {
 		var list []string
 		for _, d := range digests {

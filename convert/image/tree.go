@@ -29,7 +29,9 @@ type tree struct {
 	image  *Image
 	files  map[string]file // by path
 	names  unpack.Names
-	temp   string // the folder of what is unpacked; "" as long as nothing is
+	upper  map[string]bool // the files of the layer that is being read, of a container image
+	temp   string          // the folder of what is unpacked; "" as long as nothing is
+	count  int             // of unpacked files
 	remove func()
 }
 
@@ -68,8 +70,13 @@ func (t *tree) add(ctx context.Context, l foreign.Layer) error {
 		}
 		return t.put(l.Path, file{blob: l.Digest, size: l.Size})
 	}
+	if t.image.Files.Container {
+		t.upper = map[string]bool{}
+	}
 	return unpack.Walk(ctx, blob, l.Size, func(m unpack.Member) error {
 		switch {
+		case t.image.Files.Container && (m.Is != "" || t.whiteout(m.Path)):
+			return nil
 		case m.Is != "":
 			return fmt.Errorf("member %q is %s: %w", manifest.Clip(m.Path), m.Is, unpack.ErrArchive)
 		case m.Offset >= 0:
@@ -86,11 +93,36 @@ func (t *tree) put(name string, f file) error {
 	if err := unpack.CheckPath(name); err != nil {
 		return err
 	}
-	if err := t.names.Add(name); err != nil {
+	if _, lower := t.files[name]; lower && t.image.Files.Container && !t.upper[name] {
+		t.drop(name)
+	}
+	if err := t.names.Add(name); err != nil && !t.image.Files.Container { // whose other files may be any
 		return err
 	}
 	t.files[name] = f
+	if t.upper != nil {
+		t.upper[name] = true
+	}
 	return nil
+}
+
+// whiteout removes what a member removes from lower layers, and reports whether it is such a member.
+func (t *tree) whiteout(name string) bool {
+	gone, ok := unpack.Whiteout(name)
+	if !ok {
+		return false
+	}
+	for name := range t.files {
+		if unpack.Within(name, gone) && !t.upper[name] {
+			t.drop(name)
+		}
+	}
+	return true
+}
+
+func (t *tree) drop(name string) {
+	delete(t.files, name)
+	t.names.Remove(name)
 }
 
 // unpack writes a member of a compressed archive to the folder, under a number.
@@ -103,7 +135,8 @@ func (t *tree) unpack(m unpack.Member) (err error) {
 	if err := disk.NewSpace(t.temp).Check(m.Size); err != nil {
 		return err
 	}
-	to := filepath.Join(t.temp, strconv.Itoa(len(t.files)))
+	t.count++
+	to := filepath.Join(t.temp, strconv.Itoa(t.count))
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ var internal = []struct{ reason, names string }{
 		launch/json5.ErrSyntax launch/json5.ErrShape
 		registry/hub.ErrName registry/hub.ErrNotFound registry/hub.ErrForbidden registry/hub.ErrLimited
 		registry/hub.ErrOffline registry/hub.ErrChanged
-		registry/hub.ErrChecksum registry/hub.ErrNoRanges convert/gguf/checkpoint.ErrNoFile convert/gguf/image.ErrLayer
+		registry/hub.ErrChecksum registry/hub.ErrNoRanges convert/gguf/checkpoint.ErrNoFile convert/image.ErrLayer
 		registry/remote.ErrNoHost
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject

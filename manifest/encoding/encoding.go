@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/ollama"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -47,8 +48,10 @@ func Parse(b []byte) (manifest.ParsedManifest, error) {
 			return m, &manifest.UnknownManifestError{What: what, MediaType: m.MediaType, ConfigMediaType: m.Config.MediaType}
 		}
 	default:
+		what, remedy := foreign.What(m)
 		return m, &manifest.UnknownManifestError{
-			MediaType: m.MediaType, ArtifactType: m.ArtifactType, ConfigMediaType: m.Config.MediaType,
+			What: what, MediaType: m.MediaType, ArtifactType: m.ArtifactType, ConfigMediaType: m.Config.MediaType,
+			Remedy: remedy,
 		}
 	}
 	if m.SchemaVersion != 2 {

@@ -12,6 +12,9 @@ import (
 // readConfig reads what the config says of the model and of the layers. All of it is optional, so that a config which
 // is damaged says nothing.
 func (i *Image) readConfig(config []byte) {
+	if i.Container {
+		i.readContainer(config)
+	}
 	switch i.Format {
 	case ModelKit:
 		i.readKitfile(config)
@@ -86,4 +89,20 @@ func (i *Image) readRunner(config []byte) {
 	if json.Unmarshal(config, &c) == nil && c.Config.ContextSize > 0 && c.Config.ContextSize <= maxContext {
 		i.Context = c.Config.ContextSize
 	}
+}
+
+// readContainer finds out whether a container image has something to run. Images that have not are made to carry data,
+// such as those of RamaLama, which have a label, and of KServe.
+func (i *Image) readContainer(config []byte) {
+	var c struct {
+		Config struct {
+			Entrypoint, Cmd []string
+			Labels          map[string]string
+		} `json:"config"`
+	}
+	if config == nil || json.Unmarshal(config, &c) != nil {
+		return
+	}
+	labelled := strings.HasPrefix(c.Config.Labels["org.containers.type"], "ai.image.model")
+	i.data = labelled || len(c.Config.Entrypoint)+len(c.Config.Cmd) == 0
 }

@@ -27,6 +27,7 @@ type Image struct {
 
 	base string // another image that has the model, as the config says
 	note string // what the manifest says that the image is
+	data bool   // it is a container image that runs nothing, so that it may hold a model
 }
 
 // Format is who makes images of a format, or its name.
@@ -81,7 +82,7 @@ func Parse(manifestBytes, config []byte) (*Image, error) {
 	if manifest.IsIndex(m.MediaType) {
 		return nil, fmt.Errorf("an index lists images, and has no files: %w", manifest.ErrInvalidManifest)
 	}
-	img := &Image{Format: formatOf(m), Config: m.Config, note: What(m)}
+	img := &Image{Format: formatOf(m), Config: m.Config, note: other(m)}
 	img.Container = img.note == containerImage
 	for i, d := range m.Layers {
 		l, err := layerOf(img, m, d)

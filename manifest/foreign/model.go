@@ -28,15 +28,26 @@ func (i *Image) Model() error {
 // takeOut is the remedy for an image whose files are wanted.
 const takeOut = "`ingot extract` takes its files out, and `ingot create` makes a model of a folder"
 
+// CheckTensors returns an error if a decoded image has no tensors: it was stored as another program packed it.
+func CheckTensors(img manifest.Image) error {
+	if slices.ContainsFunc(img.Layers, func(l manifest.Layer) bool { return l.Kind == manifest.KindTensor }) {
+		return nil
+	}
+	return &manifest.UnknownManifestError{What: "an image of whole files", Remedy: convertIt}
+}
+
+// convertIt is the remedy for an image that was stored as it is.
+const convertIt = "`ingot pull` converts it; pull it again"
+
 // isNot says what an image is that holds no model.
 func (i *Image) isNot() (what, remedy string) {
 	switch {
 	case i.Tensors():
 		return "", ""
-	case i.note != "":
+	case i.note != "" && !i.data:
 		return i.note, takeOut
 	case i.has(Diffusion):
-		return "an image generation model", takeOut
+		return "an image generation model" + i.of(), takeOut
 	case i.has(Adapter):
 		return fmt.Sprintf("a model%s with an adapter in a GGUF file", i.of()), takeOut
 	case len(i.Layers) == 0:
@@ -53,6 +64,19 @@ func (i *Image) isNot() (what, remedy string) {
 		return "an artifact of " + i.files(), takeOut
 	}
 	return "", ""
+}
+
+// Describe says what the image is: "an image of KitOps".
+func (i *Image) Describe() string {
+	switch {
+	case i.note != "":
+		return i.note
+	case i.Tensors():
+		return "a model with a layer per tensor"
+	case i.Format == Files:
+		return "an artifact of files"
+	}
+	return "an image" + i.of()
 }
 
 func (i *Image) of() string {

@@ -125,8 +125,20 @@ var others = []struct {
 // containerConfigs are the configs of container images.
 var containerConfigs = []string{ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json"}
 
-// What says what an image is that holds no model, if its media types tell: "a Helm chart". It is "" for others.
-func What(m manifest.ParsedManifest) string {
+// What says what an image is that is not in an encoding of ingot's, by its media types, and what to do with it: "a Helm
+// chart", "an image of KitOps". It is "" for others.
+func What(m manifest.ParsedManifest) (what, remedy string) {
+	if what = other(m); what != "" {
+		return what, takeOut
+	}
+	if format := formatOf(m); format != Files {
+		return "an image of " + string(format) + " with a model's files", convertIt
+	}
+	return "", ""
+}
+
+// other says what an image is that holds no model.
+func other(m manifest.ParsedManifest) string {
 	types := []string{m.Config.MediaType, m.ArtifactType}
 	titles := false
 	for _, l := range m.Layers {

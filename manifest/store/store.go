@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/index"
 	"github.com/ingotml/ingot/manifest/store/lock"
@@ -303,6 +304,9 @@ func (s *Store) ReadEntry(name manifest.Name, d digest.Digest) (*Entry, error) {
 		return nil, fmt.Errorf("manifest of %s: %w", name, err)
 	}
 	m, img, err := s.Decode(b)
+	if err == nil {
+		err = foreign.CheckTensors(img)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

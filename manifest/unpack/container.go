@@ -12,19 +12,30 @@ const (
 	opaqueWhiteout = ".wh..wh..opq"
 )
 
-// whiteout removes what a member of layer n removes from earlier ones, and reports whether it is such a member.
-func (w *writer) whiteout(n int, name string) bool {
+// Whiteout returns what a member of a layer of a container image removes from earlier layers: a file or a folder, or
+// all that is in a folder, "." in that of the root. ok is false for members that are files.
+func Whiteout(name string) (gone string, ok bool) {
 	base, dir := path.Base(name), path.Dir(name)
 	hidden, ok := strings.CutPrefix(base, whiteout)
+	if base == opaqueWhiteout {
+		return dir, true
+	}
+	return path.Join(dir, hidden), ok
+}
+
+// Within reports whether a path is a file or a folder, or in that folder.
+func Within(name, gone string) bool {
+	return gone == "." || name == gone || strings.HasPrefix(name, gone+"/")
+}
+
+// whiteout removes what a member of layer n removes from earlier ones, and reports whether it is such a member.
+func (w *writer) whiteout(n int, name string) bool {
+	gone, ok := Whiteout(name)
 	if !ok {
 		return false
 	}
-	gone := dir
-	if base != opaqueWhiteout {
-		gone = path.Join(dir, hidden)
-	}
 	for name := range w.files {
-		if (gone == "." || name == gone || strings.HasPrefix(name, gone+"/")) && w.layers[name] < n {
+		if Within(name, gone) && w.layers[name] < n {
 			w.remove(name)
 		}
 	}

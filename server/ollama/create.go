@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/ingotml/ingot/convert"
-	"github.com/ingotml/ingot/convert/gguf/image"
+	"github.com/ingotml/ingot/convert/image"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/limits/clip"
@@ -246,14 +246,14 @@ func (s *api) build(ctx context.Context, q buildInput, report reporter) error {
 	return nil
 }
 
-// convertPulled makes a model of a GGUF file that was pulled.
+// convertPulled makes a model of files that were pulled.
 func (s *api) convertPulled(ctx context.Context, r *registry.PullResult, report reporter) error {
 	done, err := s.takeBuild(ctx, report)
 	if err != nil {
 		return err
 	}
 	defer done()
-	from := image.Stored(s.opts.Store, r.Name, r.GGUF)
+	from := image.Stored(s.opts.Store, r.Name, r.Files)
 	file, left, err := from.Modelfile()
 	if err != nil {
 		return createError(err, nil)

@@ -31,12 +31,12 @@ type transferRequest struct {
 // pulling begins the statuses of a pull.
 const pulling = "pulling"
 
-// pull is POST /api/pull: it pulls a model from the registry in its name. A GGUF file is converted.
+// pull is POST /api/pull: it pulls a model from the registry in its name. Files of a model are converted.
 func (s *api) pull(w http.ResponseWriter, r *http.Request) error {
 	return s.transfer(w, r, pulling, func(ctx context.Context, c *registry.Client, n manifest.Name,
 		report reporter) error {
-		result, err := c.Pull(ctx, s.opts.Store, n, registry.PullOptions{GGUF: true})
-		if err != nil || result.GGUF == nil {
+		result, err := c.Pull(ctx, s.opts.Store, n, registry.PullOptions{Files: true})
+		if err != nil || result.Files == nil {
 			return err
 		}
 		if err := s.convertPulled(ctx, result, report); err != nil {

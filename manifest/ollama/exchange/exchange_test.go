@@ -96,10 +96,11 @@ func TestImportNewerLayout(t *testing.T) {
 	if !errors.Is(err, manifest.ErrUnknownManifest) {
 		t.Errorf("a list of GGUF alone: %v", err)
 	}
-	if g, err := o.GGUF(ollamaName(t, "gguf")); err != nil || g == nil || g.Model.Digest != digest.FromString("{}") {
+	g, err := o.Files(ollamaName(t, "gguf"))
+	if err != nil || g == nil || len(g.Layers) != 1 || g.Layers[0].Digest != digest.FromString("{}") {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if g, err := o.GGUF(ollamaName(t, "both")); err != nil || g != nil {
+	if g, err := o.Files(ollamaName(t, "both")); err != nil || g != nil {
 		t.Errorf("%+v, %v", g, err)
 	}
 	// An export replaces the link and does not modify its target.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/ollama"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/opencontainers/go-digest"
@@ -156,21 +157,28 @@ func (o *Ollama) firstOf(name ollama.Name, list []json.RawMessage) ([]byte, erro
 	return o.readBlob(child.Digest)
 }
 
-// GGUF returns a model whose weights are a GGUF file; nil for others.
-func (o *Ollama) GGUF(name ollama.Name) (*ollama.GGUF, error) {
+// Files returns a model whose weights are a GGUF file; nil for others. One that cannot be imported is a
+// [manifest.ErrUnknownManifest].
+func (o *Ollama) Files(name ollama.Name) (*foreign.Image, error) {
 	b, err := o.manifest(name)
 	if err != nil {
 		return nil, err
 	}
-	g, err := ollama.ParseGGUF(b)
+	img, err := foreign.Parse(b, nil)
+	if err == nil && img.Tensors() {
+		return nil, nil //nolint:nilnil // it needs no import
+	}
+	if err == nil {
+		err = img.Model()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return g, nil
+	return img, nil
 }
 
-// BlobPath returns the path of a blob.
-func (o *Ollama) BlobPath(d digest.Digest) string { return o.blobPath(d) }
+// OpenBlob opens a blob.
+func (o *Ollama) OpenBlob(d digest.Digest) (*os.File, error) { return os.Open(o.blobPath(d)) }
 
 // ReadBlob reads a small blob and verifies it.
 func (o *Ollama) ReadBlob(d digest.Digest) ([]byte, error) { return o.readBlob(d) }

@@ -62,6 +62,26 @@ func Prune(ctx context.Context, s *store.Store, o PruneOptions) (PruneReport, er
 	return g.report(), nil
 }
 
+// Drop removes those of some blobs that nothing refers to. It waits for other processes as [Prune] does.
+func Drop(ctx context.Context, s *store.Store, blobs []ocispec.Descriptor) error {
+	release, err := s.Locks().Exclusive(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	g, err := findGarbage(ctx, s, PruneOptions{})
+	if err != nil {
+		return err
+	}
+	dropped := &garbage{blobs: map[digest.Digest]int64{}}
+	for _, b := range blobs {
+		if size, ok := g.blobs[b.Digest]; ok {
+			dropped.blobs[b.Digest] = size
+		}
+	}
+	return sweep(ctx, s, dropped)
+}
+
 func run(ctx context.Context, s *store.Store, o PruneOptions) (*garbage, error) {
 	release, err := s.Locks().Exclusive(ctx)
 	if err != nil {
