@@ -59,7 +59,7 @@ func TestGGUFImages(t *testing.T) {
 func TestGGUFImagesRefused(t *testing.T) {
 	for what, layers := range map[string][][2]string{
 		"with an adapter":                 {{"model", "GGUF"}, {"adapter", "GGUF"}},
-		"in 2 GGUF files":                 {{"model", "GGUF1"}, {"model", "GGUF2"}},
+		"model-00001-of-00002.gguf":       {{"model", "GGUF1"}, {"model", "GGUF2"}}, // parts of one file
 		"invalid GGUF file":               {{"model", "no file"}},
 		"invalid layer of a":              {{"model", "GGUF"}, {"params", "{"}},
 		"general.architecture is missing": {{"model", "GGUF\x03\x00\x00\x00" + strings.Repeat("\x00", 16)}},

@@ -6,7 +6,7 @@ const (
 	ArchiveMembers = 100_000
 	// ArchiveUnpacked bounds what a compressed archive unpacks to, or ArchiveRatio times its size, if that is more.
 	// Weights shrink by a third at most, and text to a tenth.
-	ArchiveUnpacked = 1 << 30
+	ArchiveUnpacked = 256 << 20
 	ArchiveRatio    = 32
 	// ArchiveWindow bounds the memory for unpacking zstd. Its strongest levels use 128 MiB.
 	ArchiveWindow = 128 << 20

@@ -55,6 +55,7 @@ var internal = []struct{ reason, names string }{
 		registry/hub.ErrName registry/hub.ErrNotFound registry/hub.ErrForbidden registry/hub.ErrLimited
 		registry/hub.ErrOffline registry/hub.ErrChanged
 		registry/hub.ErrChecksum registry/hub.ErrNoRanges convert/gguf/checkpoint.ErrNoFile convert/image.ErrLayer
+		manifest/unpack.ErrExists manifest/unpack.ErrNoMatch registry.ErrWhole
 		registry/remote.ErrNoHost
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject

@@ -60,7 +60,8 @@ func (i *Image) readKitfile(config []byte) {
 	if k.Model.License == "" {
 		i.Licenses = []string{k.Package.License}
 	}
-	if !i.has(Weights) {
+	model := func(l Layer) bool { return strings.Contains(l.MediaType, ".modelkit.model.") }
+	if !slices.ContainsFunc(i.Layers, model) {
 		i.base = k.Model.Path
 	}
 	paths := map[digest.Digest]string{}

@@ -253,11 +253,11 @@ func (i *Image) Texts() (list []Layer) {
 // that are packed as such.
 const maxBeside = 16 << 20
 
-// ForModel lists the layers that a model is made of. Datasets, and large documents and code, are left out.
+// ForModel lists the layers that a model is made of. Datasets, projectors, and large documents and code, are left out.
 func (i *Image) ForModel() (list []Layer) {
 	for _, l := range i.Layers {
 		switch {
-		case l.Role == Dataset, l.Role == Adapter && i.Format == Ollama:
+		case l.Role == Dataset, l.Role == Projector:
 		case (l.Role == Doc || l.Role == Code) && l.Size > maxBeside:
 		default:
 			list = append(list, l)

@@ -106,7 +106,7 @@ func Walk(ctx context.Context, blob io.ReaderAt, size int64, visit func(Member) 
 		}
 		m, err := w.next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return drain(in, wrapping)
 		}
 		if err != nil {
 			return err
@@ -115,6 +115,17 @@ func Walk(ctx context.Context, blob io.ReaderAt, size int64, visit func(Member) 
 			return err
 		}
 	}
+}
+
+// drain reads the rest of a compressed archive, because its checksum is at the end.
+func drain(in io.Reader, wrapping Wrapping) error {
+	if wrapping == Tar {
+		return nil
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return damaged(err)
+	}
+	return nil
 }
 
 // unpackedLimit is the number of bytes that a compressed archive may have.
