@@ -35,10 +35,10 @@ func (a *app) createCmd() *cobra.Command {
 		Short: "Make a model image from a checkpoint",
 		Long: `Make a model image from a checkpoint and store it.
 
-SOURCE is a checkpoint folder, a GGUF file, or a repository of a hub: hf.co/ORG/REPO[@REVISION], or
-modelscope.cn/ORG/REPO; :FILE or :TYPE after it names a GGUF file. It is imported as it is; without SOURCE,
-follow a Modelfile. FROM and DRAFT name such a source or a model of the store. To resume an interrupted
-create, run it again.
+SOURCE is a checkpoint folder, a GGUF file, an image in a registry (docs/images.md lists the programs whose
+images are read), or a repository of a hub: hf.co/ORG/REPO[@REVISION], or modelscope.cn/ORG/REPO; :FILE or
+:TYPE after it names a GGUF file. It is imported as it is; without SOURCE, follow a Modelfile. FROM and DRAFT
+name such a source or a model of the store. To resume an interrupted create, run it again.
 
 A repository is read over the network, one tensor after the other, and not stored. Set HF_TOKEN to a token
 for private and gated repositories, and HF_ENDPOINT to use a mirror.
@@ -81,6 +81,7 @@ own code (verify --reference).
   ingot create mymodel ./checkpoint --target-size 4.5bpw
   ingot create mymodel ./model-Q4_K_M.gguf
   ingot create mymodel hf.co/unsloth/Qwen3-0.6B-GGUF:Q4_K_M
+  ingot create mymodel ghcr.io/me/modelkit:v1 -q int4
   ingot create mymodel ./my-llama-variant --as llama
   ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),

@@ -24,7 +24,7 @@ func (a *app) extractCmd() *cobra.Command {
 		Short: "Write the files of an image to a folder",
 		Long: `Write the files that an image holds to the folder DIR, which is made if it does not exist. NAME is a
 model of the store, or an image in a registry, of any program: modctl, KitOps, Docker Model Runner, oras,
-Ollama, a container image. docs/registries.md lists the formats.
+Ollama, a container image. docs/images.md lists the formats.
 
 PATTERN selects files by path, by name or by a folder that they are in, as in '*.json' or 'docs'. Of an
 image in a registry, only the layers that may hold such files are downloaded, and nothing stays in the
@@ -111,6 +111,9 @@ func (a *app) extract(ctx context.Context, name manifest.Name, o extractOptions)
 		var err error
 		if local, err = a.hasModel(ctx, name); err != nil {
 			return err
+		}
+		if local {
+			a.note("note: the store has %s, and its files are those of the store; --remote reads the registry", name)
 		}
 	}
 	out := extractJSON{Name: name.String(), Dir: o.dir}

@@ -41,7 +41,8 @@ warning. --signed-identity RULE rejects it, and sets the name that the signature
 divergence of at most KL nats, from the model or digest of --against if that is given. With --key, the
 holder of the key must have signed the certificate; without, it is as trustworthy as the registry.
 
-An image of Ollama's library with a GGUF file is converted as "ingot create" does it (docs/gguf.md).
+An image of another program that holds a model's files is converted as "ingot create" does it: of Ollama,
+Docker Model Runner, KitOps, modctl or oras (docs/images.md).
 
 pull prints the digest of the manifest.`,
 		Example: `  ingot pull registry.example.com/team/mymodel

@@ -13,7 +13,7 @@ func (a *app) quantizeCmd() *cobra.Command {
 		Use:   "quantize SRC DST [TYPE]",
 		Short: "Quantize a model of the store or a checkpoint",
 		Long: `Make the image DST from SRC, with weights of TYPE. SRC is a model of the store, a checkpoint folder, a
-GGUF file, or a repository of a hub: hf.co/ORG/REPO[@REVISION][:FILE-OR-TYPE].
+GGUF file, an image in a registry, or a repository of a hub: hf.co/ORG/REPO[@REVISION][:FILE-OR-TYPE].
 
 This is the same as "create --quantize"; see "ingot create --help" for the types and the rules. The images
 share the files, parameters and tensors that do not change.

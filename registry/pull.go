@@ -153,7 +153,7 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 	}
 	p.result.Name = p.storeName(ctx, name, m.Digest)
 	if p.result.Files != nil {
-		p.result.Digest, p.result.Done = m.Digest, done
+		p.result.Digest, p.result.Done, p.result.Partial = m.Digest, done, 0
 		return &p.result, nil
 	}
 	put := store.PutOptions{Partial: len(skipped) > 0}

@@ -39,6 +39,9 @@ type tree struct {
 func (i *Image) readTree(ctx context.Context) (*tree, error) {
 	t := &tree{image: i, files: map[string]file{}, remove: func() {}}
 	for _, l := range i.Files.ForModel() {
+		if l.Kind != "" && !l.Archive {
+			continue // a text, which is a command of the Modelfile
+		}
 		if err := t.add(ctx, l); err != nil {
 			t.remove()
 			label := l.Path
