@@ -61,8 +61,9 @@ func TestExtract(t *testing.T) {
 		}
 		fails(t, home, "config.json: file exists; use --force", "extract", name, "*.json", some)
 		ingot(t, home, "extract", name, "*.json", some, "--force")
-		fails(t, home, "no file matches *.gguf; --list shows the files", "extract", name, "*.gguf", filepath.Join(dir, "none"))
-		if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
+		none := filepath.Join(dir, "none")
+		fails(t, home, "no file matches *.gguf; --list shows the files", "extract", name, "*.gguf", none)
+		if _, err := os.Stat(none); err == nil {
 			t.Errorf("%s: a folder without files", repo)
 		}
 	}

@@ -188,9 +188,10 @@ func TestImageFormatsRefused(t *testing.T) {
 		"data":      {ft.Oras(t, ft.Files{"x.parquet": "x"}), "an artifact of x.parquet", true},
 		"dataset":   {ft.ModelPack(t, ft.Files{"x.csv": "x"}, ft.Raw), "a dataset of ModelPack", true},
 		"folder":    {ft.OrasFolder(t, "x", ft.Files{"a.csv": "x"}), "files without a model's weights", false},
-		"two":       {ft.ModelPack(t, two, ft.Tar), "in the folders a, b; take out the files of one with `ingot extract ", false},
+		"two":       {ft.ModelPack(t, two, ft.Tar), "in the folders a, b; take out the files of one with `ingot", false},
 		"link":      {ft.ModelKit(t, "", ft.KitPart{Type: "model", Path: ".", Files: files}), "", false},
-		"ggufs":     {ft.Oras(t, ft.Files{"a.gguf": "GGUF1", "b.gguf": "GGUF2"}), "it has several GGUF models: a.gguf, b.gguf; take", false},
+		"ggufs": {ft.Oras(t, ft.Files{"a.gguf": "GGUF1", "b.gguf": "GGUF2"}),
+			"it has several GGUF models: a.gguf, b.gguf; take", false},
 	} {
 		if repo == "link" {
 			content := ft.Wrap(t, ft.Tar, append(members(ft.Files{"config.json": files["config.json"]}), link)...)

@@ -13,9 +13,9 @@ const (
 )
 
 func init() {
-	const test = "manifest/unpack.TestBombs"
+	const test, many = "manifest/unpack.TestBombs", "manifest/unpack.TestManyMembers"
 	register(
-		Limit{"ArchiveMembers", "members of an archive in an image", ArchiveMembers, Count, "manifest/unpack.TestManyMembers"},
+		Limit{"ArchiveMembers", "members of an archive in an image", ArchiveMembers, Count, many},
 		Limit{"ArchiveUnpacked", "a compressed archive that is unpacked, if that is more than ArchiveRatio", ArchiveUnpacked,
 			Bytes, test},
 		Limit{"ArchiveRatio", "times its size that a compressed archive is unpacked to", ArchiveRatio, Count, test},

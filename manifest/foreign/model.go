@@ -94,7 +94,8 @@ var notWeights = []string{
 	".onnx", ".pt", ".pth", ".ckpt", ".h5", ".tflite", ".pkl", ".npz", ".npy", ".exe", ".so", ".deb", ".rpm", ".wasm",
 }
 
-// minUnnamed is the size of a file without an extension that may be a model's weights: LICENSE and Makefile are smaller.
+// minUnnamed is the size of a file without an extension that may be a model's weights. LICENSE and Makefile are
+// smaller.
 const minUnnamed = 1 << 20
 
 // mayBeWeights reports whether a layer may be a model's weights. An archive may hold them, and a file of any name may

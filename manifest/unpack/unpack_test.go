@@ -242,7 +242,8 @@ func TestWriteCorrupt(t *testing.T) {
 func TestContainer(t *testing.T) {
 	link := ft.Member{Name: "bin/sh", Type: tar.TypeSymlink, Link: "/bin/busybox"}
 	img, blobs := parsed(t, ft.Container(t, []string{"sh"},
-		[]ft.Member{{Name: "models/a", Content: "1"}, {Name: "models/b", Content: "2"}, {Name: "old/x"}, {Name: "old/y/z"}, link},
+		[]ft.Member{{Name: "models/a", Content: "1"}, {Name: "models/b", Content: "2"}, {Name: "old/x"},
+			{Name: "old/y/z"}, link},
 		[]ft.Member{{Name: "models/a", Content: "3"}, {Name: "models/.wh.b"}, {Name: "old/new"}, {Name: "old/.wh..wh..opq"}}))
 	for pattern, want := range map[string]ft.Files{
 		"":       {"models/a": "3", "old/new": ""},
@@ -291,7 +292,8 @@ func TestBombs(t *testing.T) {
 	}
 	// A frame of zstd whose window has 256 MiB.
 	window := "\x28\xb5\x2f\xfd" + "\x00" + "\x90" + strings.Repeat("\x00", 600)
-	err := unpack.Walk(t.Context(), strings.NewReader(window), int64(len(window)), func(unpack.Member) error { return nil })
+	none := func(unpack.Member) error { return nil }
+	err := unpack.Walk(t.Context(), strings.NewReader(window), int64(len(window)), none)
 	if !errors.Is(err, unpack.ErrArchive) || !strings.Contains(err.Error(), "memory") {
 		t.Errorf("window: %v", err)
 	}
