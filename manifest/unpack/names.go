@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"golang.org/x/text/unicode/norm"
 )
@@ -25,7 +26,11 @@ func CheckPath(name string) error {
 	if len(name) > maxPath {
 		return fmt.Errorf("path %q has more than %d bytes: %w", manifest.Clip(name), maxPath, ErrArchive)
 	}
-	for _, part := range strings.Split(name, "/") {
+	parts := strings.Split(name, "/")
+	if len(parts) > limits.ArchiveDepth {
+		return fmt.Errorf("path %q is in more than %d folders: %w", manifest.Clip(name), limits.ArchiveDepth, ErrArchive)
+	}
+	for _, part := range parts {
 		if len(part) > maxName {
 			return fmt.Errorf("path %q: a name has more than %d bytes: %w", manifest.Clip(name), maxName, ErrArchive)
 		}
@@ -36,6 +41,7 @@ func CheckPath(name string) error {
 // Names are the paths of files in one folder. The zero value is empty.
 type Names struct {
 	files, folders map[string]string // as they are, by how a file system that ignores case sees them
+	bytes          int
 }
 
 // fold returns a path as file systems that ignore case, and forms of the same letter, compare it.
@@ -45,6 +51,9 @@ func fold(name string) string { return strings.ToLower(norm.NFC.String(name)) }
 func (n *Names) Add(name string) error {
 	if n.files == nil {
 		n.files, n.folders = map[string]string{}, map[string]string{}
+	}
+	if n.bytes += len(name); n.bytes > limits.ArchiveNames {
+		return fmt.Errorf("its paths have more than %d MiB: %w", limits.ArchiveNames>>20, ErrArchive)
 	}
 	key := fold(name)
 	if was, ok := n.files[key]; ok {

@@ -2,7 +2,6 @@ package unpack_test
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +114,8 @@ func TestHostile(t *testing.T) {
 		"drive":        one(ft.Member{Name: "C:x"}),
 		"control":      one(ft.Member{Name: "a\x1b[2J"}),
 		"long":         one(ft.Member{Name: strings.Repeat("a", 256)}),
-		"deep":         one(ft.Member{Name: strings.Repeat("a/", 2048) + "a"}),
+		"deep":         one(ft.Member{Name: strings.Repeat("a/", limits.ArchiveDepth) + "a"}),
+		"long path":    one(ft.Member{Name: strings.Repeat(strings.Repeat("a", 200)+"/", 21) + "a"}),
 		"twice":        one(ft.Member{Name: "good"}),
 		"twice, dot":   one(ft.Member{Name: "./good"}),
 		"case":         one(ft.Member{Name: "GOOD"}),
@@ -264,25 +264,12 @@ func TestContainer(t *testing.T) {
 
 // What a small archive unpacks to is bounded.
 func TestBombs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("unpacks 256 MiB twice")
-	}
-	zeros := make([]byte, 1<<20)
+	zeros := strings.Repeat("\x00", 1<<20)
 	for _, wrapping := range []string{ft.Gzip, ft.Zstd} {
-		var b bytes.Buffer
-		z := ft.Compressor(t, wrapping, &b)
-		if _, err := io.WriteString(z, ft.Header(t, "zeros", 2*limits.ArchiveUnpacked)); err != nil {
-			t.Fatal(err)
-		}
-		for range limits.ArchiveUnpacked/len(zeros) + 1 {
-			if _, err := z.Write(zeros); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		err := unpack.Walk(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len()), func(m unpack.Member) error {
+		// Both formats allow several frames one after the other.
+		b := ft.Compress(t, wrapping, ft.Header(t, "zeros", 2*limits.ArchiveUnpacked)) +
+			strings.Repeat(ft.Compress(t, wrapping, zeros), limits.ArchiveUnpacked/len(zeros)+1)
+		err := unpack.Walk(t.Context(), strings.NewReader(b), int64(len(b)), func(m unpack.Member) error {
 			_, err := io.Copy(io.Discard, m.Reader)
 			return err
 		})
@@ -299,18 +286,28 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// The number of members is bounded.
+// endless is an archive that repeats its first header.
+type endless string
+
+func (e endless) ReadAt(p []byte, offset int64) (int, error) {
+	for n := 0; n < len(p); {
+		n += copy(p[n:], e[(offset+int64(n))%int64(len(e)):])
+	}
+	return len(p), nil
+}
+
+// The number of members is bounded, and so are the bytes of their paths.
 func TestManyMembers(t *testing.T) {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for range limits.ArchiveMembers + 1 {
-		if err := w.WriteHeader(&tar.Header{Name: "d/", Typeflag: tar.TypeDir}); err != nil {
+	header := ft.Wrap(t, ft.Tar, ft.Member{Name: "d/", Type: tar.TypeDir})[:512]
+	err := unpack.Walk(t.Context(), endless(header), 1<<40, func(unpack.Member) error { return nil })
+	if !errors.Is(err, unpack.ErrArchive) || !strings.Contains(err.Error(), "250000 members") {
+		t.Error(err)
+	}
+	var names unpack.Names
+	for i := 0; err == nil || !strings.Contains(err.Error(), "32 MiB"); i++ {
+		if err = names.Add(fmt.Sprintf("%0200d", i)); i > 200_000 {
 			t.Fatal(err)
 		}
-	}
-	err := unpack.Walk(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len()), func(unpack.Member) error { return nil })
-	if !errors.Is(err, unpack.ErrArchive) {
-		t.Error(err)
 	}
 }
 

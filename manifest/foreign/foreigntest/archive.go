@@ -45,8 +45,19 @@ func Wrap(t testing.TB, wrapping string, members ...Member) string {
 func Compress(t testing.TB, wrapping, text string) string {
 	t.Helper()
 	var b bytes.Buffer
-	z := Compressor(t, wrapping, &b)
-	_, err := io.WriteString(z, text)
+	var z io.WriteCloser
+	var err error
+	switch wrapping {
+	case Gzip:
+		z = gzip.NewWriter(&b)
+	case Zstd:
+		z, err = zstd.NewWriter(&b)
+	default:
+		return text
+	}
+	if err == nil {
+		_, err = io.WriteString(z, text)
+	}
 	if err == nil {
 		err = z.Close()
 	}
@@ -55,27 +66,6 @@ func Compress(t testing.TB, wrapping, text string) string {
 	}
 	return b.String()
 }
-
-// Compressor returns a writer that compresses as a wrapping does.
-func Compressor(t testing.TB, wrapping string, to io.Writer) io.WriteCloser {
-	t.Helper()
-	switch wrapping {
-	case Gzip:
-		return gzip.NewWriter(to)
-	case Zstd:
-		z, err := zstd.NewWriter(to)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return z
-	}
-	return plain{to}
-}
-
-// plain does not compress.
-type plain struct{ io.Writer }
-
-func (plain) Close() error { return nil }
 
 // Header returns the header of a file of a size, as an archive begins with it.
 func Header(t testing.TB, name string, size int64) string {
