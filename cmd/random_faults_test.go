@@ -144,7 +144,7 @@ func (a *attempt) run(t *testing.T, plan []planned) (out string, ticks int, happ
 func (m move) suffer(t *testing.T, f *faulty) {
 	whole := m.attempt(t, f)
 	want, ticks, _, _ := whole.run(t, nil)
-	files := tree(t, whole.home)
+	files := below(t, whole.home)
 	var left []fault
 	for i := range runtest.Pick(len(allFaults), 20) {
 		left = append(left, allFaults[i%len(allFaults)])
@@ -165,10 +165,10 @@ func (m move) suffer(t *testing.T, f *faulty) {
 			if out != want {
 				t.Errorf("after %s: it prints %q, want %q", what, out, want)
 			}
-			if more, less := without(tree(t, a.home), files), without(files, tree(t, a.home)); len(more)+len(less) > 0 {
+			if more, less := without(below(t, a.home), files), without(files, below(t, a.home)); len(more)+len(less) > 0 {
 				t.Errorf("after %s: the store also has %q and lacks %q", what, more, less)
 			}
-			if got := tree(t, a.temp); len(got) > 0 {
+			if got := below(t, a.temp); len(got) > 0 {
 				t.Errorf("after %s: temporary files %q", what, got)
 			}
 			checkBlobs(t, what, a.home)
@@ -185,8 +185,8 @@ func (m move) suffer(t *testing.T, f *faulty) {
 	}
 }
 
-// tree lists the files below a folder, but not the notes of a store's holders, which the next one to wait removes.
-func tree(t *testing.T, dir string) (files []string) {
+// below lists the files of a folder, but not the notes of a store's holders, which the next one to wait removes.
+func below(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
