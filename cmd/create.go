@@ -151,7 +151,7 @@ type createOptions struct {
 	as                              string
 	hub                             hubFlags
 	search                          searchFlags
-	push, noKeep                    bool
+	push, noKeep, noReferrers       bool
 	transfer                        transferFlags
 }
 

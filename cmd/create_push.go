@@ -14,11 +14,14 @@ func (o *createOptions) pushFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&o.push, "push", false, "upload to the registry of NAME while converting")
 	f.BoolVar(&o.noKeep, "no-keep", false, "with --push: keep nothing in the store")
+	f.BoolVar(&o.noReferrers, "no-referrers", false, "with --push: do not push the provenance record")
 }
 
 // checkPush checks the flags against the name.
 func (o *createOptions) checkPush(name manifest.Name) error {
 	switch {
+	case o.noReferrers && !o.push:
+		return usagef("--no-referrers needs --push: the store keeps the provenance record")
 	case o.noKeep && !o.push:
 		return usagef("--no-keep needs --push: nothing would have the model")
 	case o.noKeep && o.maxKL != 0:
@@ -44,7 +47,7 @@ func (a *app) pushOptions(options *convert.Options, s *store.Store, name manifes
 	if err != nil {
 		return err
 	}
-	uploader, err := client.Uploader(s, name, registry.PushOptions{})
+	uploader, err := client.Uploader(s, name, registry.PushOptions{NoReferrers: o.noReferrers})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const (
 	Done    EventKind = "done"    // transferred and verified; Total is the blob's size, as in the next three
 	Present EventKind = "present" // the receiver had it
 	Mounted EventKind = "mounted" // mounted from another repository of the same registry
-	Skipped EventKind = "skipped" // excluded by the caller's options
+	Skipped EventKind = "skipped" // excluded by the caller's options, or refused and optional
 	Warned  EventKind = "warning" // Err is a warning about Name, a registry or a model; may come at any time
 	Waiting EventKind = "waiting" // for another process that transfers the same blob
 )

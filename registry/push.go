@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -144,6 +144,7 @@ type pusher struct {
 	chunkGiven bool               // opts.ChunkSize is not the default
 	mounter    *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
 	sendSlots  chan struct{}      // limits how many requests send bytes at a time
+	lost       sync.Map           // optional blobs by digest that could not be sent, with the error
 }
 
 // blob is a blob to push.
@@ -153,6 +154,8 @@ type blob struct {
 	data []byte   // contents, if the store may not have the blob; else nil
 	path string   // file with the contents, if the store may not have the blob; else ""
 	from []string // repositories of the same registry that may have the blob
+
+	optional bool // only attached artifacts need it
 }
 
 // documents is where manifests come from: a store, or the repository that is copied.
@@ -190,8 +193,11 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 	if err != nil {
 		return "", err
 	}
-	attached, err := p.attached(ctx, root.Digest)
+	attached, unread, err := p.attached(ctx, root.Digest)
 	if err != nil {
+		return "", err
+	}
+	if err := p.skip(unread); err != nil {
 		return "", err
 	}
 	all, err := blobsOf(append(slices.Clone(docs), manifestsOf(attached)...))
@@ -201,6 +207,7 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 	var total int64
 	for i, b := range all {
 		total += b.Size
+		all[i].optional = !slices.ContainsFunc(blobs, func(k blob) bool { return k.Digest == b.Digest })
 		if config != nil && b.Digest == digest.FromBytes(config) {
 			all[i].data = config
 		}
@@ -239,7 +246,7 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 		// The registry may have collected a blob since it was checked, or its copy of the manifest lacks blobs: push all of
 		// them once.
 		var status *remote.StatusError
-		if again || !errors.As(err, &status) || status.Code != "MANIFEST_BLOB_UNKNOWN" && status.Code != "BLOB_UNKNOWN" {
+		if again || !errors.As(err, &status) || !status.LacksBlob() {
 			return "", err
 		}
 		send = all
@@ -295,18 +302,30 @@ func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			there, err := p.headBlob(ctx, b)
-			switch {
-			case err != nil:
-				return fmt.Errorf("blob %s: %w", b.Digest, err)
-			case there:
-				p.present(b)
+			err := p.sendBlob(ctx, b)
+			p.lost.Delete(b.Digest)
+			if err != nil && b.optional && ctx.Err() == nil {
+				p.lost.Store(b.Digest, err)
+				p.c.emit(Event{Kind: Skipped, Digest: b.Digest, Name: b.name, Total: b.Size})
 				return nil
 			}
-			return p.upload(ctx, b)
+			return err
 		})
 	}
 	return send.Wait()
+}
+
+// sendBlob uploads a blob if the registry does not have it.
+func (p *pusher) sendBlob(ctx context.Context, b blob) error {
+	there, err := p.headBlob(ctx, b)
+	switch {
+	case err != nil:
+		return fmt.Errorf("blob %s: %w", b.Digest, err)
+	case there:
+		p.present(b)
+		return nil
+	}
+	return p.upload(ctx, b)
 }
 
 // sendBytes uploads blobs that are at hand.
@@ -316,38 +335,4 @@ func (p *pusher) sendBytes(ctx context.Context, contents [][]byte) error {
 		blobs[i] = blob{Descriptor: ocispec.Descriptor{Digest: digest.FromBytes(b), Size: int64(len(b))}, data: b}
 	}
 	return p.sendBlobs(ctx, blobs)
-}
-
-// sendManifests pushes the manifests by digest, and the root under ref last. If there are referrers, the root goes by
-// digest before them and gets its tag after them, so that a client that sees the tag also finds the signatures.
-func (p *pusher) sendManifests(ctx context.Context, docs []remote.Manifest, attached []attachment, ref string,
-	tagged digest.Digest) error {
-	root := docs[len(docs)-1]
-	if tagged == root.Digest {
-		return p.sendAttached(ctx, attached)
-	}
-	if len(attached) == 0 {
-		docs = docs[:len(docs)-1]
-	}
-	for _, m := range docs {
-		if err := p.sendManifest(ctx, string(m.Digest), m); err != nil {
-			return err
-		}
-	}
-	if err := p.sendAttached(ctx, attached); err != nil || ref == string(root.Digest) && len(attached) > 0 {
-		return err
-	}
-	return p.sendManifest(ctx, ref, root)
-}
-
-func (p *pusher) sendManifest(ctx context.Context, ref string, m remote.Manifest) error {
-	_, err := p.r.PutManifest(ctx, ref, m)
-	var status *remote.StatusError
-	switch {
-	case errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("the registry rejects a manifest of %d bytes: %w", len(m.Bytes), err)
-	case err != nil:
-		return fmt.Errorf("manifest %s: %w", m.Digest, err)
-	}
-	return nil
 }

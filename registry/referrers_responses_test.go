@@ -54,7 +54,8 @@ func TestReferrersResponses(t *testing.T) {
 			rec.Header().Set("Content-Type", ocispec.MediaTypeImageIndex+"; charset=utf-8")
 			x.Replay(rec, rec.Body.Bytes())
 		}}, []ocispec.Descriptor{one}, ""},
-		{"403", []rt.Action{rt.RefuseWith(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
+		{"403", []rt.Action{rt.RefuseWith(403, "DENIED")}, []ocispec.Descriptor{two}, ""},
+		{"410", []rt.Action{rt.Respond(410)}, []ocispec.Descriptor{two}, ""},
 		{"500 twice", []rt.Action{rt.Respond(500), rt.Respond(500), index("", one)}, []ocispec.Descriptor{one}, ""},
 		{"500 for ever", []rt.Action{rt.Respond(500)}, nil, "500 Internal"},
 		{"cut", []rt.Action{rt.CutResponse(20), index("", one)}, []ocispec.Descriptor{one}, ""},
@@ -220,9 +221,15 @@ func TestReferrersTagFaults(t *testing.T) {
 			p.Once(http.MethodPut, rt.ManifestRoute, rt.CutAfter).Of(tag)
 		}, ""},
 		{"changes for ever", func(p *rt.Peer, tag string) {
-			p.On(http.MethodPut, rt.ManifestRoute, rt.Respond(412)).Of(tag)
-		},
-			"keeps changing"},
+			p.On(http.MethodPut, rt.ManifestRoute, func(x *rt.Exchange) {
+				p.PutManifest("m", tag, ocispec.MediaTypeImageIndex,
+					fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[],"annotations":{"n":"%d"}}`, x.N))
+				rt.Respond(412)(x)
+			}).Of(tag)
+		}, "keeps changing"},
+		{"is immutable", func(p *rt.Peer, tag string) {
+			p.On(http.MethodPut, rt.ManifestRoute, rt.RefuseWith(412, "PRECONDITION")).Of(tag).Times(2)
+		}, "412 Precondition Failed: PRECONDITION"},
 		{"tags cannot be written",
 			func(p *rt.Peer, tag string) {
 				p.On(http.MethodPut, rt.ManifestRoute, rt.RefuseWith(403, "DENIED")).Of(tag)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -25,14 +26,19 @@ const (
 // errNoReferrersAPI is a response which implies that the registry has no referrers API.
 var errNoReferrersAPI = errors.New("no referrers API")
 
+// Referrers lists the manifests whose subject has this digest, of one artifact type unless it is empty. Without a
+// referrers API, they are those of the referrers tag.
 func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	artifactType string) ([]ocispec.Descriptor, error) {
 	list, err := r.listReferrers(ctx, subject, artifactType)
 	if errors.Is(err, errNoReferrersAPI) {
-		var tag *indexPage
-		if tag, err = r.getIndex(ctx, r.URL("manifests", ReferrersTag(subject))); err == nil {
-			list = tag.index.Manifests
-		} else if errors.Is(err, ErrNotFound) {
+		tag, tagErr := r.getIndex(ctx, r.URL("manifests", ReferrersTag(subject)))
+		switch {
+		case tagErr == nil:
+			list, err = tag.index.Manifests, nil
+		case !errors.Is(tagErr, ErrNotFound):
+			err = tagErr
+		case !errors.Is(err, ErrUnauthorized): // else there may be some
 			err = nil
 		}
 	}
@@ -86,26 +92,21 @@ func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 	return nil, fmt.Errorf("more than %d pages: %w", maxReferrerPages, manifest.ErrTooLarge)
 }
 
-// asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist. By the specification
-// that is a 404; in practice registries use other statuses too.
+// asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist.
 func asNoReferrersAPI(err error) error {
 	var status *StatusError
-	if !errors.As(err, &status) {
-		return err
-	}
-	switch status.Status {
-	case http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
-		http.StatusNotImplemented:
-		return errNoReferrersAPI
+	if errors.As(err, &status) && verdict.Of(verdict.Referrers, status.Status) == verdict.FallBack {
+		return fmt.Errorf("%w: %w", errNoReferrersAPI, err)
 	}
 	return err
 }
 
 // indexPage is an image index, or a page of one, as received from a registry.
 type indexPage struct {
-	index ocispec.Index
-	etag  string
-	next  *url.URL // nil on the last page
+	index  ocispec.Index
+	digest digest.Digest // "" if there is none
+	etag   string
+	next   *url.URL // nil on the last page
 }
 
 func (r *Repository) getIndex(ctx context.Context, u *url.URL) (*indexPage, error) {
@@ -136,7 +137,7 @@ func (r *Repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 	if err != nil {
 		return nil, err
 	}
-	page := &indexPage{etag: resp.Header.Get("ETag")}
+	page := &indexPage{digest: digest.FromBytes(b), etag: resp.Header.Get("ETag")}
 	if err := json.Unmarshal(b, &page.index); err != nil {
 		return nil, fmt.Errorf("%s: %v: %w", redact.DisplayURL(u), err, manifest.ErrInvalidManifest)
 	}

@@ -27,7 +27,8 @@ func ReferrersTag(subject digest.Digest) string {
 // maxTagTries limits how often the referrers tag is updated again because another client changed it.
 const maxTagTries = 12
 
-// TagReferrers adds manifests to the index of the referrers tag. Other clients may do so concurrently, and registries
+// TagReferrers adds manifests to the index of the referrers tag, unless the referrers API lists them: some registries
+// have it, but do not say so when a manifest is pushed. Other clients may change the index concurrently, and registries
 // have no locks. If the registry sends an ETag, the index is replaced only if it is unchanged (If-Match). Otherwise
 // tagReferrers reads the index again, after a delay that exceeds the time that another client needs between reading and
 // writing, and repeats the update if its entries are gone.
@@ -35,21 +36,26 @@ func (r *Repository) TagReferrers(ctx context.Context, subject digest.Digest, ad
 	if len(add) == 0 {
 		return nil
 	}
+	if list, err := r.listReferrers(ctx, subject, ""); err == nil && len(absentFrom(list, add)) == 0 {
+		return nil
+	}
+	var refused *indexPage // that the registry did not let us replace
 	for try := range maxTagTries {
 		start := time.Now()
 		page, err := r.referrersIndex(ctx, subject)
 		if err != nil {
 			return err
 		}
-		absent := slices.DeleteFunc(slices.Clone(add), func(d ocispec.Descriptor) bool {
-			return slices.ContainsFunc(page.index.Manifests, func(e ocispec.Descriptor) bool { return e.Digest == d.Digest })
-		})
+		absent := absentFrom(page.index.Manifests, add)
 		if len(absent) == 0 {
 			return nil
 		}
 		err = r.putReferrersIndex(ctx, subject, page, absent)
-		if err != nil && !isConflict(err) {
-			return err
+		if err != nil {
+			if !isConflict(err) || refused != nil && refused.digest == page.digest {
+				return err // no other client has changed the index: the tag is immutable
+			}
+			refused = page
 		}
 		wait := 2*time.Since(start) + rand.N(time.Duration(try+1)*20*time.Millisecond)
 		if err := r.wait(ctx, min(wait, 3*time.Second)); err != nil {
@@ -57,6 +63,13 @@ func (r *Repository) TagReferrers(ctx context.Context, subject digest.Digest, ad
 		}
 	}
 	return fmt.Errorf("tag %s keeps changing while it is updated; try again: %w", ReferrersTag(subject), ErrInterrupted)
+}
+
+// absentFrom returns those manifests of add that a list lacks.
+func absentFrom(list, add []ocispec.Descriptor) []ocispec.Descriptor {
+	return slices.DeleteFunc(slices.Clone(add), func(d ocispec.Descriptor) bool {
+		return slices.ContainsFunc(list, func(e ocispec.Descriptor) bool { return e.Digest == d.Digest })
+	})
 }
 
 // referrersIndex reads the index of the referrers tag. It is empty if the tag does not exist.
