@@ -130,6 +130,7 @@ var inside = map[string][]string{
 	"manifest/foreign":             {"manifest", "manifest/blob", "manifest/ollama"},
 	"manifest/foreign/foreigntest": {},
 	"manifest/unpack":              {"manifest", "manifest/foreign", "manifest/store/disk"},
+	"registry/browse":              {"registry", "registry/remote"},
 	"manifest/ollama/exchange": {
 		"manifest", "manifest/encoding", "manifest/foreign", "manifest/ollama", "manifest/store", "manifest/store/disk",
 	},

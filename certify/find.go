@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Certificate is a certificate that the store has of an image.
+// Certificate is a certificate of an image.
 type Certificate struct {
 	Digest string `json:"digest"`               // of the attestation's manifest
 	Key    string `json:"signed_key,omitempty"` // hint of the key that is said to have signed it; not verified
@@ -27,7 +27,24 @@ func List(ctx context.Context, st *store.Store, image digest.Digest) (list []Cer
 	if err != nil {
 		return nil, nil, err
 	}
-	list = []Certificate{}
+	list, unusable = certificates(image, found, unusable)
+	return list, unusable, nil
+}
+
+// Remote is [List] for an image of a registry.
+func Remote(ctx context.Context, client *registry.Client, name manifest.Name,
+	image digest.Digest) (list []Certificate, unusable []error, err error) {
+	found, unusable, err := client.Attestations(ctx, name, image,
+		registry.AttestationCheck{PredicateType: certificate.PredicateType})
+	if err != nil {
+		return nil, nil, err
+	}
+	list, unusable = certificates(image, found, unusable)
+	return list, unusable, nil
+}
+
+func certificates(image digest.Digest, found []*registry.Attestation, unusable []error) ([]Certificate, []error) {
+	list := []Certificate{}
 	for _, f := range found {
 		c, err := certificate.Parse(f.Predicate, image)
 		if err != nil {
@@ -36,7 +53,7 @@ func List(ctx context.Context, st *store.Store, image digest.Digest) (list []Cer
 		}
 		list = append(list, Certificate{f.Descriptor.Digest.String(), f.Key, *c})
 	}
-	return list, unusable, nil
+	return list, unusable
 }
 
 // Requirement is what a certificate must state.

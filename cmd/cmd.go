@@ -150,7 +150,7 @@ moves them through registries, verifies them and runs them on the MLX engine.`,
 	root.AddCommand(a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
 	root.AddCommand(a.exportCmd(), a.extractCmd())
-	root.AddCommand(a.pushCmd(), a.pullCmd(), a.searchCmd(), a.fitCmd())
+	root.AddCommand(a.pushCmd(), a.pullCmd(), a.tagsCmd(), a.inspectCmd(), a.deleteCmd(), a.searchCmd(), a.fitCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())
 	root.AddCommand(a.serveCmd(), a.batchCmd(), a.psCmd(), a.stopCmd(), a.launchCmd())
 	root.AddCommand(a.workerCmd())

@@ -136,7 +136,7 @@ func TestPlainProgress(t *testing.T) {
 }
 
 // withoutJSON lists the commands that print a text or no data, by name or by path.
-var withoutJSON = []string{"engine check", "schema", "launch", "rm", "login", "logout", "runner", "stop",
+var withoutJSON = []string{"delete", "engine check", "schema", "launch", "rm", "login", "logout", "runner", "stop",
 	"tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man",
 	"cache", "follow", "worker"}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/browse"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/spf13/cobra"
@@ -60,9 +61,6 @@ type referrerEntry struct {
 	Referrers    []referrerEntry   `json:"referrers,omitempty"`
 }
 
-// lister lists the referrers of a manifest.
-type lister func(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error)
-
 func (a *app) discover(ctx context.Context, arg string, o discoverOptions) error {
 	name, err := manifest.ParseName(arg)
 	if err != nil {
@@ -72,10 +70,11 @@ func (a *app) discover(ctx context.Context, arg string, o discoverOptions) error
 	if err != nil {
 		return err
 	}
-	found, err := (&tree{list: list}).below(ctx, subject, o.artifactType, 1)
+	referrers, err := browse.Referrers(ctx, list, subject, o.artifactType)
 	if err != nil {
 		return err
 	}
+	found := referrerEntries(referrers)
 	if o.json {
 		return a.printJSON(discoverJSON{name.String(), subject.String(), found})
 	}
@@ -87,7 +86,7 @@ func (a *app) discover(ctx context.Context, arg string, o discoverOptions) error
 }
 
 // referrers resolves the model and returns its digest and a lister of its referrers. It completes name.
-func (a *app) referrers(ctx context.Context, name *manifest.Name, o discoverOptions) (digest.Digest, lister, error) {
+func (a *app) referrers(ctx context.Context, name *manifest.Name, o discoverOptions) (digest.Digest, browse.Lister, error) {
 	if !o.remote {
 		store, err := store.Open("")
 		if err != nil {
@@ -115,44 +114,20 @@ func (a *app) referrers(ctx context.Context, name *manifest.Name, o discoverOpti
 	}, nil
 }
 
-// Limits of the listing: anybody may attach artifacts to artifacts in a registry.
-const (
-	maxDiscoverDepth = 8
-	maxDiscovered    = 1000
-)
-
-// tree lists referrers recursively.
-type tree struct {
-	list lister
-	n    int
-}
-
-func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType string, depth int) ([]referrerEntry,
-	error) {
-	descs, err := t.list(ctx, subject, artifactType)
-	if err != nil {
-		return nil, err
-	}
-	if t.n += len(descs); t.n > maxDiscovered {
-		return nil, fmt.Errorf("more than %d artifacts are attached; list fewer with --artifact-type", maxDiscovered)
-	}
+// referrerEntries describes artifacts for output.
+func referrerEntries(list []browse.Referrer) []referrerEntry {
 	entries := []referrerEntry{}
-	for _, d := range descs {
-		e := referrerEntry{
-			Digest:       d.Digest.String(),
-			ArtifactType: d.ArtifactType,
-			MediaType:    d.MediaType,
-			Size:         d.Size,
-			Annotations:  d.Annotations,
-		}
-		if depth < maxDiscoverDepth {
-			if e.Referrers, err = t.below(ctx, d.Digest, "", depth+1); err != nil {
-				return nil, err
-			}
-		}
-		entries = append(entries, e)
+	for _, r := range list {
+		entries = append(entries, referrerEntry{
+			Digest:       r.Digest.String(),
+			ArtifactType: r.ArtifactType,
+			MediaType:    r.MediaType,
+			Size:         r.Size,
+			Annotations:  r.Annotations,
+			Referrers:    referrerEntries(r.Referrers),
+		})
 	}
-	return entries, nil
+	return entries
 }
 
 func printReferrers(w io.Writer, entries []referrerEntry, indent string) error {

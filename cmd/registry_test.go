@@ -55,7 +55,10 @@ func (r *testRegistry) empty() {
 	if r.inner != nil {
 		r.inner.Close()
 	}
-	r.inner = olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
+	conf := config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}}
+	deletes := true
+	conf.API.DeleteEnabled = &deletes
+	r.inner = olareg.New(conf)
 }
 
 // count resets the counters, and sets the tick at which then is called; 0 means never.

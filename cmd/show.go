@@ -251,6 +251,11 @@ func show(e *store.Entry, texts *settings.Texts) showJSON {
 
 func (s showJSON) print(a *app) error {
 	w := newTable(a.out)
+	s.rows(w)
+	return w.flush()
+}
+
+func (s showJSON) rows(w table) {
 	line := func(name, value string) {
 		if value != "" {
 			w.row(name, value)
@@ -294,7 +299,6 @@ func (s showJSON) print(a *app) error {
 	if s.Partial {
 		line("partial", "the pull left out some blobs")
 	}
-	return w.flush()
 }
 
 // count formats a number of parameters for people.

@@ -58,11 +58,14 @@ type contents struct {
 	Layers       []ocispec.Descriptor `json:"layers"`
 	Manifests    []ocispec.Descriptor `json:"manifests"`
 	Subject      *ocispec.Descriptor  `json:"subject"`
+	Annotations  map[string]string    `json:"annotations"`
 }
 
-func (m *shown) contents() contents {
+func (m *shown) contents() contents { return contentsOf(m.raw.Bytes) }
+
+func contentsOf(manifestBytes []byte) contents {
 	var c contents
-	_ = json.Unmarshal(m.raw.Bytes, &c)
+	_ = json.Unmarshal(manifestBytes, &c)
 	return c
 }
 
@@ -80,13 +83,20 @@ func (m *shown) layers() ([]layerJSON, error) {
 	if err != nil && !errors.Is(err, manifest.ErrUnknownManifest) && !errors.Is(err, manifest.ErrBlobMissing) {
 		return nil, err
 	}
-	c := m.contents()
+	if entry == nil {
+		return m.contents().layers(nil), nil
+	}
+	return m.contents().layers(entry.Image.Layers), nil
+}
+
+// layers lists the layers, or the manifests of an index. known are the layers of a model image, in the same order.
+func (c contents) layers(known []manifest.Layer) []layerJSON {
 	list := []layerJSON{}
 	for i, d := range c.Layers {
 		l := layerJSON{Digest: d.Digest.String(), Size: d.Size, MediaType: d.MediaType,
 			Name: cmp.Or(d.Annotations[modelspec.AnnotationFilepath], d.Annotations[ocispec.AnnotationTitle])}
-		if entry != nil {
-			l.Kind, l.Name = string(entry.Image.Layers[i].Kind), entry.Image.Layers[i].Name
+		if i < len(known) {
+			l.Kind, l.Name = string(known[i].Kind), known[i].Name
 		}
 		list = append(list, l)
 	}
@@ -97,7 +107,7 @@ func (m *shown) layers() ([]layerJSON, error) {
 		}
 		list = append(list, l)
 	}
-	return list, nil
+	return list
 }
 
 func printLayers(_ context.Context, o showOutput, m *shown) error {
@@ -183,35 +193,51 @@ type unknownJSON struct {
 }
 
 func (o showOutput) unknown(m *shown, why error) error {
-	c := m.contents()
 	layers, err := m.layers()
 	if err != nil {
 		return err
 	}
+	u, err := unknown(m.raw.Name, m.raw.Descriptor, m.raw.Bytes, layers, why)
+	if err != nil {
+		return err
+	}
+	return printShown(o, u, u.print)
+}
+
+// unknown describes a manifest that is not a model image, and why.
+func unknown(
+	name manifest.Name, d ocispec.Descriptor, manifestBytes []byte, layers []layerJSON, why error,
+) (unknownJSON, error) {
 	var unknown *manifest.UnknownManifestError
 	if errors.As(why, &unknown) {
 		why = unknown
 	}
+	c := contentsOf(manifestBytes)
 	u := unknownJSON{
-		Name: m.raw.Name.String(), Digest: m.raw.Descriptor.Digest.String(),
-		MediaType:    cmp.Or(c.MediaType, m.raw.Descriptor.MediaType),
+		Name: name.String(), Digest: d.Digest.String(), MediaType: cmp.Or(c.MediaType, d.MediaType),
 		ArtifactType: c.ArtifactType, ConfigType: c.Config.MediaType, Unknown: why.Error(), Layers: layers,
 	}
 	if c.Subject != nil {
 		u.Subject = c.Subject.Digest.String()
 	}
-	blobs, err := manifest.Blobs(m.raw.Bytes)
-	if err != nil {
-		return err
-	}
+	blobs, err := manifest.Blobs(manifestBytes)
 	for _, b := range blobs {
 		u.Size += b.Size
 	}
-	return printShown(o, u, u.print)
+	return u, err
 }
 
 func (u unknownJSON) print(a *app) error {
 	w := newTable(a.out)
+	u.rows(w)
+	if err := w.flush(); err != nil || len(u.Layers) == 0 {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	return a.printLayers(u.Layers)
+}
+
+func (u unknownJSON) rows(w table) {
 	for _, l := range [][2]string{
 		{"name", u.Name},
 		{"digest", u.Digest},
@@ -226,9 +252,4 @@ func (u unknownJSON) print(a *app) error {
 			w.row(l[0], l[1])
 		}
 	}
-	if err := w.flush(); err != nil || len(u.Layers) == 0 {
-		return err
-	}
-	fmt.Fprintln(a.out)
-	return a.printLayers(u.Layers)
 }

@@ -16,6 +16,10 @@ const (
 	BlobSize = 1 << 40
 	// CopyManifests bounds the manifests of an image and of its referrers that are copied from one registry to another.
 	CopyManifests = 64 << 20
+	// Tags bounds the tags of a repository that are listed, TagPages and TagPageSize the pages in which they come.
+	Tags        = 500_000
+	TagPages    = 1000
+	TagPageSize = 32 << 20
 )
 
 func init() {
@@ -28,5 +32,8 @@ func init() {
 		Limit{"BlobSize", "size of a blob", BlobSize, Bytes, "manifest.TestManifestLimits"},
 		Limit{"CopyManifests", "manifests that a copy between registries reads", CopyManifests, Bytes,
 			"registry.TestCopyManifests"},
+		Limit{"Tags", "tags of a repository", Tags, Count, "registry/remote.TestTagLimits"},
+		Limit{"TagPages", "pages of a list of tags", TagPages, Count, "registry/remote.TestTagLimits"},
+		Limit{"TagPageSize", "page of a list of tags", TagPageSize, Bytes, "registry/remote.TestTagLimits"},
 	)
 }

@@ -118,6 +118,9 @@ func (n Name) String() string {
 // IsLocal reports whether the name has no host.
 func (n Name) IsLocal() bool { return n.Host == "" }
 
+// ValidTag reports whether a text can be a tag.
+func ValidTag(s string) bool { return checkTag(s) == "" }
+
 func checkTag(tag string) string {
 	switch {
 	case tag == "":

@@ -17,6 +17,16 @@ import (
 // annotationPredicate is the predicate type of a statement that is not signed, as BuildKit annotates them.
 const annotationPredicate = "in-toto.io/predicate-type"
 
+// PredicateType returns the predicate type in the annotations of a referrer that holds a statement or a signature.
+func PredicateType(annotations map[string]string) (string, bool) {
+	for _, key := range []string{annotationPredicate, annotationBundlePredicate} {
+		if t := annotations[key]; t != "" {
+			return t, true
+		}
+	}
+	return "", false
+}
+
 // Attestation is a referrer that holds an in-toto statement about a manifest, signed or not.
 type Attestation struct {
 	Referrer

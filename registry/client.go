@@ -3,6 +3,7 @@ package registry
 import (
 	"sync"
 
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/remote"
 )
 
@@ -44,6 +45,15 @@ func New(opts Options) (*Client, error) {
 	}
 	return c, nil
 }
+
+// Repository returns the repository of a name, for what this package does not do itself; see
+// [remote.Client.Repository].
+func (c *Client) Repository(n manifest.Name, actions string) (*remote.Repository, error) {
+	return c.conn.Repository(n, actions)
+}
+
+// Skipped decides about an optional step that failed; see [remote.Client.Skipped].
+func (c *Client) Skipped(host string, err error) error { return c.conn.Skipped(host, err) }
 
 // emit passes an event to Options.Events, one at a time.
 func (c *Client) emit(e Event) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func routeOf(r *http.Request) (about Route, repo, ref string) {
 	for _, kind := range []struct {
 		infix string
 		route Route
-	}{{"/blobs/uploads/", UploadRoute}, {"/blobs/", BlobRoute}, {"/manifests/", ManifestRoute},
+	}{{"/tags/list", TagsRoute}, {"/blobs/uploads/", UploadRoute}, {"/blobs/", BlobRoute}, {"/manifests/", ManifestRoute},
 		{"/referrers/", ReferrersRoute}} {
 		if i := strings.LastIndex(path, kind.infix); i > 0 {
 			repo, ref = path[:i], path[i+len(kind.infix):]
@@ -55,6 +56,8 @@ func (x *Exchange) Handle() {
 		x.handleManifest()
 	case ReferrersRoute:
 		x.handleReferrers()
+	case TagsRoute:
+		x.handleTags()
 	default:
 		x.Fail(http.StatusNotFound, "NOT_FOUND")
 	}
@@ -225,6 +228,10 @@ func (x *Exchange) handleManifest() {
 		x.putPushed()
 		return
 	}
+	if x.R.Method == http.MethodDelete {
+		x.handleDelete()
+		return
+	}
 	x.Mu.Lock()
 	m, ok := x.InRepo(x.Repo).Manifests[x.Ref]
 	x.Mu.Unlock()
@@ -239,6 +246,56 @@ func (x *Exchange) handleManifest() {
 	if x.R.Method == http.MethodGet {
 		x.W.Write(m.Bytes)
 	}
+}
+
+// handleDelete removes a tag, or a manifest with its tags.
+func (x *Exchange) handleDelete() {
+	x.Mu.Lock()
+	defer x.Mu.Unlock()
+	manifests := x.InRepo(x.Repo).Manifests
+	m, ok := manifests[x.Ref]
+	if !ok {
+		x.Fail(http.StatusNotFound, "MANIFEST_UNKNOWN")
+		return
+	}
+	delete(manifests, x.Ref)
+	if strings.Contains(x.Ref, ":") {
+		maps.DeleteFunc(manifests, func(_ string, other PeerManifest) bool { return bytes.Equal(other.Bytes, m.Bytes) })
+	}
+	x.W.WriteHeader(http.StatusAccepted)
+}
+
+// handleTags lists the tags in lexical order, as pages if n is given.
+func (x *Exchange) handleTags() {
+	x.Mu.Lock()
+	_, known := x.Repos[x.Repo]
+	tags := []string{}
+	for ref := range x.InRepo(x.Repo).Manifests {
+		if !strings.Contains(ref, ":") {
+			tags = append(tags, ref)
+		}
+	}
+	x.Mu.Unlock()
+	if !known {
+		x.Fail(http.StatusNotFound, "NAME_UNKNOWN")
+		return
+	}
+	slices.Sort(tags)
+	if last := x.R.URL.Query().Get("last"); last != "" {
+		at, found := slices.BinarySearch(tags, last)
+		if found {
+			at++
+		}
+		tags = tags[at:]
+	}
+	if n, err := strconv.Atoi(x.R.URL.Query().Get("n")); err == nil && n < len(tags) {
+		tags = tags[:n]
+		if n > 0 {
+			x.W.Header().Set("Link", fmt.Sprintf(`</v2/%s/tags/list?n=%d&last=%s>; rel="next"`, x.Repo, n, tags[n-1]))
+		}
+	}
+	x.W.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(x.W).Encode(map[string]any{"name": x.Repo, "tags": tags})
 }
 
 func (x *Exchange) putPushed() {

@@ -67,6 +67,7 @@ const (
 	BeginRoute     Route = "begin"     // POST .../blobs/uploads/
 	UploadRoute    Route = "upload"    // ref is the session: GET, PATCH, PUT, DELETE
 	ReferrersRoute Route = "referrers" // ref is a digest
+	TagsRoute      Route = "tags"
 	OtherRoute     Route = "other"
 )
 

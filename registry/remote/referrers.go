@@ -148,12 +148,15 @@ func (r *Repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 // nextPage returns the URL of the next page from the Link header (RFC 8288), or nil. It must be on the same host.
 func nextPage(resp *http.Response) (*url.URL, error) {
 	for _, value := range resp.Header.Values("Link") {
-		for link := range strings.SplitSeq(value, ",") {
-			target, params, _ := strings.Cut(strings.TrimSpace(link), ">")
-			if !strings.HasPrefix(target, "<") || !isNext(params) {
+		for value != "" {
+			_, link, _ := strings.Cut(value, "<")
+			target, rest, _ := strings.Cut(link, ">") // a URL may contain commas
+			params, _, _ := strings.Cut(rest, "<")
+			value = strings.TrimPrefix(rest, params)
+			if !isNext(strings.TrimRight(params, ", ")) {
 				continue
 			}
-			u, err := resp.Request.URL.Parse(target[1:])
+			u, err := resp.Request.URL.Parse(target)
 			if err != nil || u.Host != resp.Request.URL.Host || u.Scheme != resp.Request.URL.Scheme {
 				return nil, fmt.Errorf("%s: the next page is on another host", redact.DisplayURL(resp.Request.URL))
 			}

@@ -39,6 +39,22 @@ func (r *Repository) TagReferrers(ctx context.Context, subject digest.Digest, ad
 	if list, err := r.listReferrers(ctx, subject, ""); err == nil && len(absentFrom(list, add)) == 0 {
 		return nil
 	}
+	return r.changeReferrersIndex(ctx, subject, func(list []ocispec.Descriptor) []ocispec.Descriptor {
+		return append(slices.Clone(list), absentFrom(list, add)...)
+	})
+}
+
+// UntagReferrer removes a manifest from the index of the referrers tag, if there is one.
+func (r *Repository) UntagReferrer(ctx context.Context, subject, referrer digest.Digest) error {
+	return r.changeReferrersIndex(ctx, subject, func(list []ocispec.Descriptor) []ocispec.Descriptor {
+		return slices.DeleteFunc(slices.Clone(list), func(d ocispec.Descriptor) bool { return d.Digest == referrer })
+	})
+}
+
+// changeReferrersIndex changes the entries of the referrers tag's index, as described at [Repository.TagReferrers], until
+// change leaves their number as it is.
+func (r *Repository) changeReferrersIndex(ctx context.Context, subject digest.Digest,
+	change func([]ocispec.Descriptor) []ocispec.Descriptor) error {
 	var refused *indexPage // that the registry did not let us replace
 	for try := range maxTagTries {
 		start := time.Now()
@@ -46,12 +62,11 @@ func (r *Repository) TagReferrers(ctx context.Context, subject digest.Digest, ad
 		if err != nil {
 			return err
 		}
-		absent := absentFrom(page.index.Manifests, add)
-		if len(absent) == 0 {
+		wanted := change(page.index.Manifests)
+		if len(wanted) == len(page.index.Manifests) {
 			return nil
 		}
-		err = r.putReferrersIndex(ctx, subject, page, absent)
-		if err != nil {
+		if err = r.putReferrersIndex(ctx, subject, page, wanted); err != nil {
 			if !isConflict(err) || refused != nil && refused.digest == page.digest {
 				return err // no other client has changed the index: the tag is immutable
 			}
@@ -85,13 +100,13 @@ func (r *Repository) referrersIndex(ctx context.Context, subject digest.Digest) 
 	return page, err
 }
 
-// putReferrersIndex writes the index with more entries. Its other fields are preserved.
+// putReferrersIndex writes the index with other entries. Its other fields are preserved.
 func (r *Repository) putReferrersIndex(ctx context.Context, subject digest.Digest, page *indexPage,
-	add []ocispec.Descriptor) error {
+	manifests []ocispec.Descriptor) error {
 	index := page.index
 	index.Versioned = specs.Versioned{SchemaVersion: 2}
 	index.MediaType = ocispec.MediaTypeImageIndex
-	index.Manifests = append(slices.Clone(index.Manifests), add...)
+	index.Manifests = manifests
 	b, err := json.Marshal(index)
 	if err != nil {
 		return err

@@ -56,6 +56,10 @@ var rows = []Row{
 	{GetManifest, 404, 404, Absent, ""},
 	{GetBlob, 404, 404, Absent, ""},
 	{ListTags, 404, 404, Absent, ""},
+	{Delete, 400, 400, FallBack, "no deletion by tag, or none at all"},
+	{Delete, 405, 406, FallBack, "no deletion by tag, or none at all"},
+	{Delete, 415, 415, FallBack, "no deletion by tag, or none at all"},
+	{Delete, 501, 501, FallBack, "no deletion by tag, or none at all"},
 	{Delete, 404, 404, Absent, ""},
 	{Delete, 410, 410, Absent, ""},
 

@@ -27,7 +27,7 @@ const (
 	PutBlob      Step = "put blob"   // the PUT that ends an upload
 	Referrers    Step = "referrers"  // the API; the referrers tag is its other way
 	ListTags     Step = "list tags"
-	Delete       Step = "delete"
+	Delete       Step = "delete"      // by tag; deletion of the manifest is its other way
 	HubList      Step = "hub list"    // /tree/; the siblings of the revision are its other way
 	HubFile      Step = "hub file"    // /resolve/
 	SignedFile   Step = "signed file" // the address that a hub or registry redirected to

@@ -1,0 +1,229 @@
+package browse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/remote"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+)
+
+// ErrNoDeletion means that a registry does not delete what was asked for.
+var ErrNoDeletion = fault.Register(errors.New("the registry does not delete this"), fault.Kind{
+	Name: "registry/browse.ErrNoDeletion", Means: "the registry does not delete a tag or a manifest",
+	Rank: fault.Registry + 10, Transfer: fault.Gateway,
+	Remedy: "delete it on the registry's website, or allow deletion there (REGISTRY_STORAGE_DELETE_ENABLED=true for " +
+		"registry:2 and registry:3)",
+})
+
+// Limits on finding the tags of a manifest.
+const (
+	maxTagsAsked = 500 // of one repository
+	asksAtATime  = 8
+)
+
+// Deletion is what a deletion will do.
+type Deletion struct {
+	Name   manifest.Name
+	Digest digest.Digest
+	Size   int64    // of the manifest's blobs
+	Tags   []string // the other tags of the manifest
+	// TagsUnknown says why it is unknown whether there are other tags. Then a name without a digest loses its tag only.
+	TagsUnknown error
+	Whole       bool                 // the manifest is deleted, with its tags and artifacts; else only the tag
+	Attached    []ocispec.Descriptor // artifacts that are deleted too
+
+	c       *registry.Client
+	r       *remote.Repository
+	subject digest.Digest // of the manifest, if it is an artifact itself; "" else
+}
+
+// PlanDeletion finds out what the deletion of a name does. A name with a digest loses the manifest with all tags. A name
+// without one loses its tag, and the manifest too if no other tag names it.
+func PlanDeletion(ctx context.Context, c *registry.Client, name manifest.Name) (*Deletion, error) {
+	r, err := c.Repository(name, remote.Delete)
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.GetManifest(ctx, remote.Reference(name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	d := &Deletion{Name: name, Digest: m.Digest, c: c, r: r}
+	if blobs, err := manifest.Blobs(m.Bytes); err == nil {
+		for _, b := range blobs {
+			d.Size += b.Size
+		}
+	}
+	if doc, err := manifest.ParseReferrer(m.Bytes); err == nil && doc.Subject != nil {
+		d.subject = doc.Subject.Digest
+	}
+	tagged, err := d.tagged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for tag, of := range tagged {
+		if of == m.Digest && (tag != name.Tag || name.Digest != "") {
+			d.Tags = append(d.Tags, tag)
+		}
+	}
+	slices.Sort(d.Tags)
+	if d.Whole = name.Digest != "" || d.TagsUnknown == nil && len(d.Tags) == 0; !d.Whole {
+		return d, nil
+	}
+	list, err := Referrers(ctx, r.Referrers, m.Digest, "")
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		err = c.Skipped(name.Host, fmt.Errorf("what is attached to %s stays there: %w", name, err))
+	}
+	d.attach(list, tagged)
+	return d, err
+}
+
+// attach lists artifacts, each after those that are attached to it. One with a tag of its own stays.
+func (d *Deletion) attach(list []Referrer, tagged map[string]digest.Digest) {
+	for _, a := range list {
+		d.attach(a.Referrers, tagged)
+		named := false
+		for _, of := range tagged {
+			named = named || of == a.Digest
+		}
+		if !named {
+			d.Attached = append(d.Attached, a.Descriptor)
+		}
+	}
+}
+
+// tagged returns the digests of the repository's tags, or sets TagsUnknown. The error is that of a context that ended.
+func (d *Deletion) tagged(ctx context.Context) (map[string]digest.Digest, error) {
+	tags, err := d.r.Tags(ctx)
+	tags = slices.DeleteFunc(tags, IsDigestTag)
+	if len(tags) > maxTagsAsked {
+		err = fmt.Errorf("%s/%s has %d tags: %w", d.Name.Host, d.Name.Path, len(tags), manifest.ErrTooLarge)
+	}
+	found := make([]digest.Digest, len(tags))
+	if err == nil {
+		asks, ctx := errgroup.WithContext(ctx)
+		asks.SetLimit(asksAtATime)
+		for i, tag := range tags {
+			asks.Go(func() (err error) {
+				found[i], err = d.r.HeadManifest(ctx, tag)
+				return err
+			})
+		}
+		err = asks.Wait()
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if d.TagsUnknown = err; err != nil {
+		return nil, nil
+	}
+	tagged := map[string]digest.Digest{}
+	for i, tag := range tags {
+		tagged[tag] = found[i]
+	}
+	return tagged, nil
+}
+
+// Run deletes. A manifest goes before what is attached to it, so that nobody who sees it misses a signature. Attached
+// artifacts that cannot be deleted are left out; see [remote.Client.Skipped].
+func (d *Deletion) Run(ctx context.Context) error {
+	if !d.Whole {
+		return d.untag(ctx)
+	}
+	err := d.r.DeleteManifest(ctx, string(d.Digest))
+	if errors.Is(err, remote.ErrUnsupported) && d.Name.Digest == "" && d.r.DeleteManifest(ctx, d.Name.Tag) == nil {
+		return nil // the tag is gone; the registry collects the manifest, or keeps it
+	}
+	if err != nil {
+		return d.failed(err)
+	}
+	var left []error
+	for _, a := range d.Attached {
+		left = append(left, d.r.DeleteManifest(ctx, string(a.Digest)))
+	}
+	left = append(left, d.cleanIndexes(ctx)...)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := errors.Join(left...); err != nil {
+		left = slices.DeleteFunc(left, func(err error) bool { return err == nil })
+		return d.c.Skipped(d.Name.Host, fmt.Errorf("%s is deleted, but not all that was attached to it: %w", d.Name, left[0]))
+	}
+	return nil
+}
+
+// cleanIndexes deletes the indexes of referrers of what was deleted, and takes a deleted artifact out of the index of
+// its subject. Registries with a referrers API have none.
+func (d *Deletion) cleanIndexes(ctx context.Context) (failed []error) {
+	gone := []digest.Digest{d.Digest}
+	for _, a := range d.Attached {
+		gone = append(gone, a.Digest)
+	}
+	for _, g := range gone {
+		tag := remote.ReferrersTag(g)
+		index, err := d.r.HeadManifest(ctx, tag)
+		if err == nil && index != "" {
+			if err = d.r.DeleteManifest(ctx, string(index)); errors.Is(err, remote.ErrUnsupported) {
+				err = d.r.DeleteManifest(ctx, tag)
+			}
+		}
+		failed = append(failed, err)
+	}
+	if d.subject != "" {
+		failed = append(failed, d.r.UntagReferrer(ctx, d.subject, d.Digest))
+	}
+	return failed
+}
+
+// untag deletes the tag only.
+func (d *Deletion) untag(ctx context.Context) error {
+	there, err := d.r.HeadManifest(ctx, d.Name.Tag)
+	if err == nil && there != "" && there != d.Digest {
+		return fmt.Errorf("delete %s: it is %s by now: %w", d.Name, there, remote.ErrInterrupted)
+	}
+	err = d.r.DeleteManifest(ctx, d.Name.Tag)
+	if errors.Is(err, remote.ErrUnsupported) {
+		// Whether the registry deletes manifests is seen from one that cannot exist.
+		if err := d.r.DeleteManifest(ctx, string(digest.FromString(""))); err != nil {
+			return d.failed(err)
+		}
+		others := "may have other tags"
+		if len(d.Tags) > 0 {
+			others = "is tagged " + strings.Join(d.Tags, ", ") + " too"
+		}
+		return fmt.Errorf("delete %s: the registry deletes no single tag: %w; the manifest %s: `ingot delete %s` deletes all",
+			d.Name, err, others, manifest.Name{Host: d.Name.Host, Path: d.Name.Path, Digest: d.Digest})
+	}
+	if err != nil {
+		return d.failed(err)
+	}
+	if len(d.Tags) == 0 {
+		return nil
+	}
+	there, err = d.r.HeadManifest(ctx, d.Tags[0])
+	if err == nil && there == "" {
+		return fmt.Errorf("delete %s: the registry deleted the manifest with its other tags: %s; push it again", d.Name,
+			strings.Join(d.Tags, ", "))
+	}
+	return nil
+}
+
+// failed returns the error of a deletion that a registry refused.
+func (d *Deletion) failed(err error) error {
+	if errors.Is(err, remote.ErrUnsupported) {
+		return fmt.Errorf("delete %s: %w: %w", d.Name, ErrNoDeletion, err)
+	}
+	return fmt.Errorf("delete %s: %w", d.Name, err)
+}

@@ -1,0 +1,173 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/manifest"
+)
+
+// tagServer is a registry with one repository, m, of which handler answers requests for tags.
+func tagServer(t *testing.T, handler http.HandlerFunc, opts Options) (*Repository, *[]string) {
+	t.Helper()
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/tags/list") {
+			asked = append(asked, r.URL.RawQuery)
+			handler(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	client := authClient(t, opts)
+	return repositoryOf(t, client, strings.TrimPrefix(server.URL, "http://")+"/m", Pull), &asked
+}
+
+// tagsAfter sends a page of the tags after the last one that the client has.
+func tagsAfter(w http.ResponseWriter, r *http.Request, all []string, most int, link bool) {
+	rest := all[slices.Index(all, r.URL.Query().Get("last"))+1:]
+	page := rest[:min(most, len(rest))]
+	if link && len(page) < len(rest) {
+		w.Header().Set("Link", fmt.Sprintf(`</v2/m/tags/list?n=%d&last=%s>; rel="next"`, most, page[len(page)-1]))
+	}
+	fmt.Fprintf(w, `{"name":"m","tags":["%s"]}`, strings.Join(page, `","`))
+}
+
+func TestTags(t *testing.T) {
+	all := []string{"v2", "v10", "latest", "a", "Z_1.x-y"}
+	paged := func(most int, link bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if rest := all[slices.Index(all, r.URL.Query().Get("last"))+1:]; len(rest) == 0 {
+				fmt.Fprint(w, `{"name":"m","tags":[]}`)
+				return
+			}
+			tagsAfter(w, r, all, most, link)
+		}
+	}
+	text := func(status int, body string, headers ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			for i := 0; i+1 < len(headers); i += 2 {
+				w.Header().Set(headers[i], headers[i+1])
+			}
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		}
+	}
+	then := func(list ...http.HandlerFunc) http.HandlerFunc {
+		n := 0
+		return func(w http.ResponseWriter, r *http.Request) {
+			n++
+			list[min(n, len(list))-1](w, r)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		handler http.HandlerFunc
+		want    []string
+		wantErr string
+		asked   int // requests; 0: not checked
+	}{
+		{"all at once", paged(100, true), all, "", 2},
+		{"pages with links", paged(2, true), all, "", 3},
+		{"pages of one", paged(1, true), all, "", 5},
+		{"pages without links", paged(2, false), all, "", 4},
+		{"last is ignored", text(200, `{"tags":["a","b"]}`), []string{"a", "b"}, "", 2},
+		{"last is refused", then(text(200, `{"tags":["a","b"]}`), text(400, "")), []string{"a", "b"}, "", 2},
+		{"last is unknown", then(text(200, `{"tags":["a"]}`), text(404, "")), []string{"a"}, "", 2},
+		{"n is refused", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("n") {
+				w.WriteHeader(400)
+				return
+			}
+			fmt.Fprint(w, `{"tags":["a"]}`)
+		}, []string{"a"}, "", 3},
+		{"none", text(200, `{"name":"m","tags":[]}`), nil, "", 1},
+		{"null", text(200, `{"name":"m","tags":null}`), nil, "", 1},
+		{"no repository", text(404, `{"errors":[{"code":"NAME_UNKNOWN"}]}`), nil, "404 Not Found: NAME_UNKNOWN", 1},
+		{"denied", text(403, ""), nil, "403 Forbidden", 1},
+		{"not supported", text(405, ""), nil, "405 Method", 2},
+		{"unavailable once", then(text(503, ""), paged(100, true)), all, "", 3},
+		{"unavailable in the middle", then(paged(2, true), text(503, ""), paged(2, true)), all, "", 4},
+		{"unavailable", text(503, ""), nil, "503", 6},
+		{"a page is gone", then(paged(2, true), text(404, "")), nil, "404", 2},
+		{"a page elsewhere", text(200, `{"tags":["a"]}`, "Link", `<https://elsewhere.example/v2/m/tags/list>; rel="next"`), nil,
+			"the next page is on another host", 1},
+		{"another port", text(200, `{"tags":["a"]}`, "Link", `<//127.0.0.1:1/v2/m/tags/list>; rel=next`), nil,
+			"the next page is on another host", 1},
+		{"the same page for ever", text(200, `{"tags":["a"]}`, "Link", `</v2/m/tags/list?n=1000>; rel="next"`), nil,
+			"lead back to", 1},
+		{"two pages for ever", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Link", fmt.Sprintf(`</v2/m/tags/list?p=%d>; rel="next"`, (len(r.URL.Query().Get("p"))+1)%2))
+			fmt.Fprint(w, `{"tags":["a"]}`)
+		}, nil, "lead back to", 0},
+		{"several links", then(text(200, `{"tags":["a"]}`, "Link",
+			`</v2/m/tags/list?first=1,2>; rel="first", </v2/m/tags/list?page=2,3>; rel="next"`), text(200, `{"tags":["b"]}`)),
+			[]string{"a", "b"}, "", 2},
+		{"HTML", text(200, "<html>"), nil, "is no list of tags", 1},
+		{"nothing", text(200, ""), nil, "is no list of tags", 1},
+		{"not tags", text(200, `{"tags":["a","../b","c\nd","","e"]}`), []string{"a", "e"}, "", 0},
+		{"twice", text(200, `{"tags":["a","a"]}`), []string{"a"}, "", 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, asked := tagServer(t, c.handler, Options{})
+			got, err := r.Tags(t.Context())
+			if c.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wantErr) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%v, want an error with %q", err, c.wantErr)
+				}
+			} else if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%q, %v, want %q", got, err, c.want)
+			}
+			if c.asked != 0 && len(*asked) != c.asked {
+				t.Errorf("asked %d times, want %d: %q", len(*asked), c.asked, *asked)
+			}
+		})
+	}
+}
+
+// TestTagLimits: a registry that lists without end fails the listing.
+func TestTagLimits(t *testing.T) {
+	n := 0
+	for name, page := range map[string]func() string{
+		"too many tags": func() string {
+			var tags []string
+			for range 50_000 {
+				n++
+				tags = append(tags, strconv.Itoa(n))
+			}
+			return `{"tags":["` + strings.Join(tags, `","`) + `"]}`
+		},
+		"too many pages": func() string { return `{"tags":[]}` },
+		"a large page":   func() string { return strings.Repeat(" ", limits.TagPageSize+1) },
+	} {
+		pages := 0
+		r, _ := tagServer(t, func(w http.ResponseWriter, _ *http.Request) {
+			pages++
+			w.Header().Set("Link", fmt.Sprintf(`<?page=%d>; rel="next"`, pages))
+			fmt.Fprint(w, page())
+		}, Options{})
+		if _, err := r.Tags(t.Context()); !errors.Is(err, manifest.ErrTooLarge) || pages > limits.TagPages {
+			t.Errorf("%s: %v after %d pages", name, err, pages)
+		}
+	}
+}
+
+// What is no tag is one warning, and an error with Strict.
+func TestTagsStrict(t *testing.T) {
+	handler := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"tags":["a","../b",".c"]}`) }
+	var warned []string
+	r, _ := tagServer(t, handler, Options{Warn: func(_ string, err error) { warned = append(warned, err.Error()) }})
+	if got, err := r.Tags(t.Context()); err != nil || len(got) != 1 || len(warned) != 1 || !strings.Contains(warned[0], "2 entries") {
+		t.Errorf("%q, %v, warned %q", got, err, warned)
+	}
+	r, _ = tagServer(t, handler, Options{Strict: true})
+	if _, err := r.Tags(t.Context()); !errors.Is(err, ErrSkipped) {
+		t.Errorf("strict: %v", err)
+	}
+}
