@@ -46,8 +46,8 @@ type Deletion struct {
 	subject digest.Digest // of the manifest, if it is an artifact itself; "" else
 }
 
-// PlanDeletion finds out what the deletion of a name does. A name with a digest loses the manifest with all tags. A name
-// without one loses its tag, and the manifest too if no other tag names it.
+// PlanDeletion finds out what the deletion of a name does. A name with a digest loses the manifest with all tags. A
+// name without one loses its tag, and the manifest too if no other tag names it.
 func PlanDeletion(ctx context.Context, c *registry.Client, name manifest.Name) (*Deletion, error) {
 	r, err := c.Repository(name, remote.Delete)
 	if err != nil {

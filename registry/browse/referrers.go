@@ -24,8 +24,8 @@ const (
 	maxReferrers = 1000
 )
 
-// Referrers lists what is attached to a manifest, of one artifact type unless it is empty, with what is attached to that,
-// of any type.
+// Referrers lists what is attached to a manifest, of one artifact type unless it is empty, with what is attached to
+// that, of any type.
 func Referrers(ctx context.Context, list Lister, subject digest.Digest, artifactType string) ([]Referrer, error) {
 	return (&tree{list: list}).below(ctx, subject, artifactType, 1)
 }
@@ -42,7 +42,8 @@ func (t *tree) below(ctx context.Context, subject digest.Digest, artifactType st
 		return nil, err
 	}
 	if t.n += len(descs); t.n > maxReferrers {
-		return nil, fmt.Errorf("more than %d artifacts are attached (`ingot discover --artifact-type` lists fewer): %w", maxReferrers, manifest.ErrTooLarge)
+		return nil, fmt.Errorf("more than %d artifacts are attached (`ingot discover --artifact-type` lists fewer): %w",
+			maxReferrers, manifest.ErrTooLarge)
 	}
 	var all []Referrer
 	for _, d := range descs {

@@ -51,8 +51,8 @@ func (r *Repository) UntagReferrer(ctx context.Context, subject, referrer digest
 	})
 }
 
-// changeReferrersIndex changes the entries of the referrers tag's index, as described at [Repository.TagReferrers], until
-// change leaves their number as it is.
+// changeReferrersIndex changes the entries of the referrers tag's index, as described at [Repository.TagReferrers],
+// until change leaves their number as it is.
 func (r *Repository) changeReferrersIndex(ctx context.Context, subject digest.Digest,
 	change func([]ocispec.Descriptor) []ocispec.Descriptor) error {
 	var refused *indexPage // that the registry did not let us replace

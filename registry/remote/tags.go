@@ -143,7 +143,8 @@ func (r *Repository) tagPageOnce(ctx context.Context, u *url.URL) (*tagPage, err
 		return nil, fmt.Errorf("read %s: %w: %w", redact.DisplayURL(u), ErrInterrupted, err)
 	}
 	if len(b) > limits.TagPageSize {
-		return nil, fmt.Errorf("%s has more than %d bytes: %w", redact.DisplayURL(u), limits.TagPageSize, manifest.ErrTooLarge)
+		return nil, fmt.Errorf("%s has more than %d bytes: %w", redact.DisplayURL(u), limits.TagPageSize,
+			manifest.ErrTooLarge)
 	}
 	var doc struct{ Tags []string } // null for a repository whose tags were deleted
 	if err := json.Unmarshal(b, &doc); err != nil {

@@ -96,7 +96,7 @@ func TestTags(t *testing.T) {
 		{"unavailable in the middle", then(paged(2, true), text(503, ""), paged(2, true)), all, "", 4},
 		{"unavailable", text(503, ""), nil, "503", 6},
 		{"a page is gone", then(paged(2, true), text(404, "")), nil, "404", 2},
-		{"a page elsewhere", text(200, `{"tags":["a"]}`, "Link", `<https://elsewhere.example/v2/m/tags/list>; rel="next"`), nil,
+		{"a page elsewhere", text(200, `{"tags":["a"]}`, "Link", `<https://r.example/v2/m/tags/list>; rel="next"`), nil,
 			"the next page is on another host", 1},
 		{"another port", text(200, `{"tags":["a"]}`, "Link", `<//127.0.0.1:1/v2/m/tags/list>; rel=next`), nil,
 			"the next page is on another host", 1},
@@ -163,7 +163,8 @@ func TestTagsStrict(t *testing.T) {
 	handler := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"tags":["a","../b",".c"]}`) }
 	var warned []string
 	r, _ := tagServer(t, handler, Options{Warn: func(_ string, err error) { warned = append(warned, err.Error()) }})
-	if got, err := r.Tags(t.Context()); err != nil || len(got) != 1 || len(warned) != 1 || !strings.Contains(warned[0], "2 entries") {
+	if got, err := r.Tags(t.Context()); err != nil || len(got) != 1 || len(warned) != 1 ||
+		!strings.Contains(warned[0], "2 entries") {
 		t.Errorf("%q, %v, warned %q", got, err, warned)
 	}
 	r, _ = tagServer(t, handler, Options{Strict: true})
