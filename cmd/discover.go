@@ -86,7 +86,9 @@ func (a *app) discover(ctx context.Context, arg string, o discoverOptions) error
 }
 
 // referrers resolves the model and returns its digest and a lister of its referrers. It completes name.
-func (a *app) referrers(ctx context.Context, name *manifest.Name, o discoverOptions) (digest.Digest, browse.Lister, error) {
+func (a *app) referrers(
+	ctx context.Context, name *manifest.Name, o discoverOptions,
+) (digest.Digest, browse.Lister, error) {
 	if !o.remote {
 		store, err := store.Open("")
 		if err != nil {

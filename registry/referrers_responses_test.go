@@ -55,6 +55,7 @@ func TestReferrersResponses(t *testing.T) {
 			x.Replay(rec, rec.Body.Bytes())
 		}}, []ocispec.Descriptor{one}, ""},
 		{"403", []rt.Action{rt.RefuseWith(403, "DENIED")}, []ocispec.Descriptor{two}, ""},
+		{"403 for ever, and no tag", []rt.Action{rt.RefuseWith(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
 		{"410", []rt.Action{rt.Respond(410)}, []ocispec.Descriptor{two}, ""},
 		{"500 twice", []rt.Action{rt.Respond(500), rt.Respond(500), index("", one)}, []ocispec.Descriptor{one}, ""},
 		{"500 for ever", []rt.Action{rt.Respond(500)}, nil, "500 Internal"},
@@ -88,7 +89,9 @@ func TestReferrersResponses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.PutManifest("m", remote.ReferrersTag(subject), ocispec.MediaTypeImageIndex, b)
+			if !strings.HasSuffix(tt.name, "no tag") {
+				p.PutManifest("m", remote.ReferrersTag(subject), ocispec.MediaTypeImageIndex, b)
+			}
 			got, err := newClient(t).Referrers(t.Context(), p.Name("m"), subject, "")
 			if tt.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wantErr) || strings.Contains(err.Error(), "\n") {
@@ -108,6 +111,26 @@ func TestReferrersResponses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReferrersAPIOnce: a registry without the API is asked for it once, unless its answer may be about a repository.
+func TestReferrersAPIOnce(t *testing.T) {
+	for _, c := range []struct {
+		do    rt.Action
+		asked int
+	}{
+		{rt.Respond(404), 1}, {rt.Respond(405), 1}, {rt.Respond(501), 1},
+		{rt.RefuseWith(404, "NAME_UNKNOWN"), 3}, {rt.Respond(403), 3},
+	} {
+		p, client := rt.New(t), newClient(t)
+		p.On("GET", rt.ReferrersRoute, c.do)
+		for i := range 3 {
+			_, _ = client.Referrers(t.Context(), p.Name(fmt.Sprint("m", i)), digest.FromString("subject"), "")
+		}
+		if got := p.Count("GET", rt.ReferrersRoute); got != c.asked {
+			t.Errorf("asked %d times, want %d", got, c.asked)
+		}
 	}
 }
 

@@ -73,6 +73,9 @@ func CleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 // listReferrers reads all pages of the referrers API.
 func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 	artifactType string) ([]ocispec.Descriptor, error) {
+	if r.Abilities().NoReferrers {
+		return nil, errNoReferrersAPI
+	}
 	next := r.URL("referrers", string(subject))
 	if artifactType != "" {
 		next.RawQuery = url.Values{"artifactType": {artifactType}}.Encode()
@@ -81,7 +84,7 @@ func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 	for range maxReferrerPages {
 		page, err := r.getIndex(ctx, next)
 		if err != nil {
-			return nil, asNoReferrersAPI(err)
+			return nil, r.asNoReferrersAPI(err)
 		}
 		list = append(list, page.index.Manifests...)
 		if page.next == nil {
@@ -92,13 +95,17 @@ func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 	return nil, fmt.Errorf("more than %d pages: %w", maxReferrerPages, manifest.ErrTooLarge)
 }
 
-// asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist.
-func asNoReferrersAPI(err error) error {
+// asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist. It is not asked again
+// if the response is none of the specification's, which may be about the repository.
+func (r *Repository) asNoReferrersAPI(err error) error {
 	var status *StatusError
-	if errors.As(err, &status) && verdict.Of(verdict.Referrers, status.Status) == verdict.FallBack {
-		return fmt.Errorf("%w: %w", errNoReferrersAPI, err)
+	if !errors.As(err, &status) || verdict.Of(verdict.Referrers, status.Status) != verdict.FallBack {
+		return err
 	}
-	return err
+	if status.Code == "" && !errors.Is(err, ErrUnauthorized) {
+		r.Learn(func(a *Abilities) { a.NoReferrers = true })
+	}
+	return fmt.Errorf("%w: %w", errNoReferrersAPI, err)
 }
 
 // indexPage is an image index, or a page of one, as received from a registry.
