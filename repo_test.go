@@ -106,9 +106,10 @@ var inside = map[string][]string{
 	"worker/tunnel":           {},
 	"manifest":                {"manifest/blob"},
 	"registry": {
-		"registry/address", "registry/redact", "registry/remote", "registry/resume", "registry/signed", "registry/sigstore",
+		"registry/address", "registry/redact", "registry/remote", "registry/resume", "registry/sigstore",
 		"registry/verdict",
 	},
+	"registry/attest":       {"registry", "registry/remote", "registry/signed", "registry/sigstore"},
 	"registry/remote":       {"registry/address", "registry/credentials", "registry/redact", "registry/verdict"},
 	"registry/address":      {"registry/redact"},
 	"registry/credentials":  {"registry/redact"},

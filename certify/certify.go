@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/attest"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/certificate"
@@ -42,7 +42,7 @@ type Comparison struct {
 }
 
 // Stored certifies a comparison of two images of the store, and stores the certificate.
-func (c Comparison) Stored(ctx context.Context, entry, base *store.Entry) (*registry.Attestation, error) {
+func (c Comparison) Stored(ctx context.Context, entry, base *store.Entry) (*attest.Attestation, error) {
 	raw, err := c.Images.Store.ResolveRaw(ctx, entry.Name)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (c Comparison) Stored(ctx context.Context, entry, base *store.Entry) (*regi
 // quantized. It stores the certificate. If nothing was quantized, it returns nil without an error.
 func (c Comparison) Candidate(
 	ctx context.Context, name manifest.Name, made convert.Candidate,
-) (*registry.Attestation, error) {
+) (*attest.Attestation, error) {
 	subject, err := describe(made.Image)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func describe(img manifest.Image) (ocispec.Descriptor, error) {
 func (c Comparison) attach(
 	ctx context.Context, subject ocispec.Descriptor, entry, base *store.Entry, calibrations []certificate.Calibration,
 	seen []string,
-) (*registry.Attestation, error) {
+) (*attest.Attestation, error) {
 	err := certificate.CheckOverlap(c.Text, seen)
 	if errors.Is(err, certificate.ErrOverlap) {
 		return nil, unfit{err}
@@ -131,7 +131,7 @@ func (c Comparison) attach(
 	if _, err := certificate.Parse(predicate, subject.Digest); err != nil {
 		return nil, err
 	}
-	a, err := registry.Attest(c.Key, subject, certificate.PredicateType, predicate)
+	a, err := attest.New(c.Key, subject, certificate.PredicateType, predicate)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/attest"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/ingotml/ingot/runtime/certificate"
 	"github.com/opencontainers/go-digest"
@@ -22,8 +23,8 @@ type Certificate struct {
 
 // List returns the certificates of an image in the store, the last stored first, and why others cannot be used.
 func List(ctx context.Context, st *store.Store, image digest.Digest) (list []Certificate, unusable []error, err error) {
-	found, unusable, err := registry.StoredAttestations(ctx, st, image,
-		registry.AttestationCheck{PredicateType: certificate.PredicateType})
+	found, unusable, err := attest.StoredAttestations(ctx, st, image,
+		attest.AttestationCheck{PredicateType: certificate.PredicateType})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,8 +35,8 @@ func List(ctx context.Context, st *store.Store, image digest.Digest) (list []Cer
 // Remote is [List] for an image of a registry.
 func Remote(ctx context.Context, client *registry.Client, name manifest.Name,
 	image digest.Digest) (list []Certificate, unusable []error, err error) {
-	found, unusable, err := client.Attestations(ctx, name, image,
-		registry.AttestationCheck{PredicateType: certificate.PredicateType})
+	found, unusable, err := attest.Attestations(ctx, client, name, image,
+		attest.AttestationCheck{PredicateType: certificate.PredicateType})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,7 +44,7 @@ func Remote(ctx context.Context, client *registry.Client, name manifest.Name,
 	return list, unusable, nil
 }
 
-func certificates(image digest.Digest, found []*registry.Attestation, unusable []error) ([]Certificate, []error) {
+func certificates(image digest.Digest, found []*attest.Attestation, unusable []error) ([]Certificate, []error) {
 	list := []Certificate{}
 	for _, f := range found {
 		c, err := certificate.Parse(f.Predicate, image)
@@ -68,15 +69,15 @@ type Requirement struct {
 func (r Requirement) Find(
 	ctx context.Context, client *registry.Client, st *store.Store, name manifest.Name, image digest.Digest,
 ) error {
-	check := registry.AttestationCheck{PredicateType: certificate.PredicateType, Key: r.Key}
-	found, refused, err := registry.StoredAttestations(ctx, st, image, check)
+	check := attest.AttestationCheck{PredicateType: certificate.PredicateType, Key: r.Key}
+	found, refused, err := attest.StoredAttestations(ctx, st, image, check)
 	if err != nil {
 		return err
 	}
 	if good, _ := r.choose(found, refused, image); good != nil {
 		return nil
 	}
-	if found, refused, err = client.Attestations(ctx, name, image, check); err != nil {
+	if found, refused, err = attest.Attestations(ctx, client, name, image, check); err != nil {
 		return err
 	}
 	good, err := r.choose(found, refused, image)
@@ -89,8 +90,8 @@ func (r Requirement) Find(
 // choose returns the first certificate that meets the requirement. The error says why there is none. refused says why
 // other attestations cannot be used.
 func (r Requirement) choose(
-	found []*registry.Attestation, refused []error, image digest.Digest,
-) (*registry.Attestation, error) {
+	found []*attest.Attestation, refused []error, image digest.Digest,
+) (*attest.Attestation, error) {
 	for _, a := range found {
 		c, err := certificate.Parse(a.Predicate, image)
 		if err == nil {

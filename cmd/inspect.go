@@ -222,9 +222,11 @@ func (j inspectJSON) print(a *app) error {
 func attachedRows(w table, list []referrerEntry, indent string) {
 	for _, r := range list {
 		kind := r.ArtifactType
-		if predicate, ok := registry.PredicateType(r.Annotations); ok && predicate == sigstore.PredicateType {
+		switch predicate := sigstore.PredicateOf(r.Annotations); predicate {
+		case "":
+		case sigstore.PredicateType:
 			kind = "signature"
-		} else if ok {
+		default:
 			kind += ", " + predicate
 		}
 		if title := r.Annotations[ocispec.AnnotationTitle]; title != "" {

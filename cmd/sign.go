@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/attest"
 	"github.com/ingotml/ingot/registry/signed"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
@@ -124,7 +124,7 @@ func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 	default:
 		return err
 	}
-	sig, err := registry.Sign(key, subject, reference)
+	sig, err := attest.Sign(key, subject, reference)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *app) sign(ctx context.Context, arg string, o signOptions) error {
 		}
 	}
 	if o.push {
-		if err := client.PushSignature(ctx, name, sig); err != nil {
+		if err := sig.Push(ctx, client, name); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (a *app) confirmSigning(ctx context.Context, name manifest.Name, d digest.D
 }
 
 func (a *app) noteSigned(
-	name manifest.Name, subject ocispec.Descriptor, sig *registry.Signature, key *sigstore.PrivateKey, pushed bool,
+	name manifest.Name, subject ocispec.Descriptor, sig *attest.Signature, key *sigstore.PrivateKey, pushed bool,
 ) {
 	name.Digest = subject.Digest
 	signed := fmt.Sprintf("signed %s", name)

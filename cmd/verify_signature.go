@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/fsck"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/attest"
 	"github.com/ingotml/ingot/registry/signed"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
@@ -90,19 +91,19 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 
 // findSignature looks for the signature in the store, and then in the registry of the model's name.
 func (a *app) findSignature(
-	ctx context.Context, store *store.Store, raw *store.Raw, want registry.SignatureCheck, o verifyOptions,
-) (*registry.Signature, string, error) {
-	sig, err := registry.StoredSignature(ctx, store, raw.Descriptor.Digest, want)
-	if err == nil || !errors.Is(err, registry.ErrNotSigned) || want.Name.IsLocal() {
+	ctx context.Context, store *store.Store, raw *store.Raw, want attest.SignatureCheck, o verifyOptions,
+) (*attest.Signature, string, error) {
+	sig, err := attest.StoredSignature(ctx, store, raw.Descriptor.Digest, want)
+	if err == nil || !errors.Is(err, attest.ErrNotSigned) || want.Name.IsLocal() {
 		return sig, "store", err
 	}
 	client, cerr := a.client(&o.transfer, nil)
 	if cerr != nil {
 		return nil, "", cerr
 	}
-	if sig, rerr := client.Signature(ctx, raw.Descriptor.Digest, want); rerr == nil {
+	if sig, rerr := attest.RemoteSignature(ctx, client, raw.Descriptor.Digest, want); rerr == nil {
 		return sig, "registry", nil
-	} else if !errors.Is(rerr, registry.ErrNotSigned) || len(tried(err)) == 0 {
+	} else if !errors.Is(rerr, attest.ErrNotSigned) || len(tried(err)) == 0 {
 		err = rerr
 	}
 	return nil, "", err
@@ -122,9 +123,9 @@ func requireSignature(
 		return nil, err
 	}
 	return func(ctx context.Context, d digest.Digest) error {
-		sig, err := registry.StoredSignature(ctx, store, d, want)
+		sig, err := attest.StoredSignature(ctx, store, d, want)
 		if err != nil {
-			if sig, err = client.Signature(ctx, d, want); err != nil {
+			if sig, err = attest.RemoteSignature(ctx, client, d, want); err != nil {
 				return acceptable(err)
 			}
 			if err := sig.Store(ctx, store); err != nil {
@@ -151,16 +152,16 @@ func (f *identityFlag) add(c *cobra.Command) {
 }
 
 // check returns the signature check for the flag, or else for the environment variable.
-func (f *identityFlag) check(key *sigstore.PublicKey, name manifest.Name) (registry.SignatureCheck, error) {
+func (f *identityFlag) check(key *sigstore.PublicKey, name manifest.Name) (attest.SignatureCheck, error) {
 	origin, rule := "--signed-identity", f.rule
 	if rule == "" {
 		origin, rule = signed.IdentityEnv, os.Getenv(signed.IdentityEnv)
 	}
 	identity, err := signed.ParseIdentity(rule)
 	if err != nil {
-		return registry.SignatureCheck{}, usagef("%s: %v", origin, err)
+		return attest.SignatureCheck{}, usagef("%s: %v", origin, err)
 	}
-	return registry.SignatureCheck{Key: key, Name: name, Identity: identity}, nil
+	return attest.SignatureCheck{Key: key, Name: name, Identity: identity}, nil
 }
 
 // acceptable adds a remedy to the error about a signature for another reference.
@@ -175,7 +176,7 @@ func acceptable(err error) error {
 }
 
 func tried(err error) []error {
-	var e *registry.SignatureError
+	var e *attest.SignatureError
 	if errors.As(err, &e) {
 		return e.Tried
 	}

@@ -9,6 +9,6 @@ const (
 
 func init() {
 	register(
-		Limit{"Signatures", "signatures of a model that are tried", Signatures, Count, "registry.TestSignatureLimit"},
+		Limit{"Signatures", "signatures of a model that are tried", Signatures, Count, "registry/attest.TestSignatureLimit"},
 	)
 }

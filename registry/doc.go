@@ -1,5 +1,5 @@
-// Package registry transfers model images between a store and OCI registries, and between registries: push, pull,
-// copy and signatures.
+// Package registry transfers model images between a store and OCI registries, and between registries: push, pull
+// and copy.
 //
 // A [Client] implements the client side of the OCI distribution specification v1.1.1
 // (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md). Package

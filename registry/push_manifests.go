@@ -159,7 +159,7 @@ func (a attachment) String() string {
 	if a.Digest == "" {
 		return fmt.Sprintf("what belongs to %.12s", a.subject.Encoded())
 	}
-	if kind == sigstore.BundleMediaType && a.Annotations[annotationBundlePredicate] == sigstore.PredicateType {
+	if kind == sigstore.BundleMediaType && sigstore.PredicateOf(a.Annotations) == sigstore.PredicateType {
 		return fmt.Sprintf("signature %.12s", a.Digest.Encoded())
 	}
 	return fmt.Sprintf("artifact %.12s (%s)", a.Digest.Encoded(), redact.Clip(kind))

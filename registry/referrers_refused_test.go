@@ -275,18 +275,19 @@ func TestCopyWithoutArtifacts(t *testing.T) {
 	}
 }
 
-// A signature that is pushed by itself is no optional step.
-func TestPushSignatureRefused(t *testing.T) {
+// An artifact that is pushed by itself is no optional step.
+func TestPushReferrerRefused(t *testing.T) {
 	p, s, c := rt.New(t), rt.NewStore(t), newClient(t)
-	model, _ := rt.PutModel(t, s, "m", 3000)
+	model, d := rt.PutModel(t, s, "m", 3000)
 	p.Serve(s, model, "m", "v1")
-	sig, err := Sign(newKey(t, "ed25519"), subjectOf(t, s, model), "")
+	report := attachText(t, s, d, reportType, "report")
+	doc, err := s.ReadBlob(report.Digest, report.Size)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pushes(p, isArtifact, rt.RefuseWith(400, "MANIFEST_INVALID"))
-	if err := c.PushSignature(t.Context(), p.Name("m:v1"), sig); err == nil ||
-		!strings.Contains(err.Error(), "MANIFEST_INVALID") || errors.Is(err, remote.ErrSkipped) {
+	_, err = c.PushReferrer(t.Context(), p.Name("m:v1"), report.MediaType, doc, []byte("report"), []byte("{}"))
+	if err == nil || !strings.Contains(err.Error(), "MANIFEST_INVALID") || errors.Is(err, remote.ErrSkipped) {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,7 @@ var internal = []struct{ reason, names string }{
 		manifest.ErrBlobsKept manifest.ErrHave
 		mlx/engine.ErrNotInstalled
 		chat/parse.ErrNoGrammar
-		registry.ErrNotSigned registry/signed.ErrOtherReference registry/signed.ErrNoReference
+		registry/attest.ErrNotSigned registry/signed.ErrOtherReference registry/signed.ErrNoReference
 		registry/remote.ErrPrivateRegistry
 		registry/sigstore.ErrPurpose
 		pdf.ErrNoPDF pdf.ErrPassword pdf.ErrNoText pdf.ErrUnmapped server/batches.ErrOther

@@ -95,8 +95,8 @@ func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 	return nil, fmt.Errorf("more than %d pages: %w", maxReferrerPages, manifest.ErrTooLarge)
 }
 
-// asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist. It is not asked again
-// if the response is none of the specification's, which may be about the repository.
+// asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist. It is not asked
+// again if the response is none of the specification's, which may be about the repository.
 func (r *Repository) asNoReferrersAPI(err error) error {
 	var status *StatusError
 	if !errors.As(err, &status) || verdict.Of(verdict.Referrers, status.Status) != verdict.FallBack {

@@ -1,4 +1,4 @@
-package registry
+package attest
 
 import (
 	"bytes"
@@ -78,7 +78,7 @@ func TestSignatureRoundTrip(t *testing.T) {
 					if err := sig.Store(t.Context(), s); err != nil {
 						t.Fatal(err)
 					}
-					if err := c.PushSignature(t.Context(), remote, sig); err != nil {
+					if err := sig.Push(t.Context(), c, remote); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -86,11 +86,14 @@ func TestSignatureRoundTrip(t *testing.T) {
 				if err != nil || stored.Descriptor.Digest != sig.Descriptor.Digest {
 					t.Errorf("in the store: %+v, %v", stored, err)
 				}
-				found, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: remote})
+				found, err := RemoteSignature(t.Context(), c, d, SignatureCheck{Key: key.Public(), Name: remote})
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantReferrers(t, c, remote, d, sigstore.BundleMediaType, sig.Descriptor)
+				list, err := c.Referrers(t.Context(), remote, d, sigstore.BundleMediaType)
+				if err != nil || len(list) != 1 || list[0].Digest != sig.Descriptor.Digest {
+					t.Errorf("listed %+v, %v", list, err)
+				}
 
 				other := rt.NewStore(t)
 				rt.PutModel(t, other, "model", 10)
@@ -100,11 +103,12 @@ func TestSignatureRoundTrip(t *testing.T) {
 				if _, err := StoredSignature(t.Context(), other, d, SignatureCheck{Key: key.Public()}); err != nil {
 					t.Errorf("in the other store: %v", err)
 				}
-				_, err = c.Signature(t.Context(), d, SignatureCheck{Key: newKey(t, kind).Public(), Name: remote})
+				_, err = RemoteSignature(t.Context(), c, d, SignatureCheck{Key: newKey(t, kind).Public(), Name: remote})
 				if !errors.Is(err, ErrNotSigned) || !errors.Is(err, sigstore.ErrOtherKey) {
 					t.Errorf("another key: %v, want ErrNotSigned and ErrOtherKey", err)
 				}
-				_, err = c.Signature(t.Context(), digest.FromString("other"), SignatureCheck{Key: key.Public(), Name: remote})
+				_, err = RemoteSignature(t.Context(), c, digest.FromString("other"),
+					SignatureCheck{Key: key.Public(), Name: remote})
 				if !errors.Is(err, ErrNotSigned) {
 					t.Errorf("another digest: %v, want ErrNotSigned", err)
 				}
@@ -123,18 +127,18 @@ func TestSignatureAmongOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.PushSignature(t.Context(), p.Name("m"), sig); err != nil {
+		if err := sig.Push(t.Context(), c, p.Name("m")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	attachText(t, s, d, reportType, "report")
+	attachText(t, s, d, "report")
 	if _, err := c.PushReferrers(t.Context(), s, p.Name("m"), d); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: p.Name("m")}); err != nil {
+	if _, err := RemoteSignature(t.Context(), c, d, SignatureCheck{Key: key.Public(), Name: p.Name("m")}); err != nil {
 		t.Error(err)
 	}
-	_, err := c.Signature(t.Context(), d, SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.Name("m")})
+	_, err := RemoteSignature(t.Context(), c, d, SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.Name("m")})
 	if err == nil || !strings.Contains(err.Error(), "3 signatures") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a key without signatures: %v", err)
 	}
@@ -219,7 +223,7 @@ func TestSignatureRejected(t *testing.T) {
 			return sig
 		}, remote.ErrDigest},
 		{"listed for a manifest that it does not refer to", func(t *testing.T, sig *Signature, p *rt.Peer) *Signature {
-			p.On(http.MethodGet, rt.ReferrersRoute, index("", edited(t, sig,
+			p.On(http.MethodGet, rt.ReferrersRoute, listing(edited(t, sig,
 				func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") }).Descriptor))
 			return edited(t, sig, func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") })
 		}, sigstore.ErrSubject},
@@ -234,11 +238,11 @@ func TestSignatureRejected(t *testing.T) {
 				t.Fatal(err)
 			}
 			if sig = tt.make(t, sig, p); sig != nil {
-				if err := c.PushSignature(t.Context(), p.Name("m"), sig); err != nil {
+				if err := sig.Push(t.Context(), c, p.Name("m")); err != nil {
 					t.Fatal(err)
 				}
 			}
-			_, err = c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: p.Name("m")})
+			_, err = RemoteSignature(t.Context(), c, d, SignatureCheck{Key: key.Public(), Name: p.Name("m")})
 			if !errors.Is(err, ErrNotSigned) || !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want ErrNotSigned and %v", err, tt.want)
 			}
@@ -250,7 +254,7 @@ func TestSignatureRejected(t *testing.T) {
 func TestSignatureUnknown(t *testing.T) {
 	p := rt.New(t)
 	p.On("", rt.ReferrersRoute, rt.RefuseWith(403, "DENIED"))
-	_, err := newClient(t).Signature(t.Context(), digest.FromString("x"),
+	_, err := RemoteSignature(t.Context(), newClient(t), digest.FromString("x"),
 		SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.Name("m")})
 	if errors.Is(err, ErrNotSigned) || !errors.Is(err, remote.ErrUnauthorized) {
 		t.Errorf("got %v, want ErrUnauthorized", err)

@@ -1,4 +1,4 @@
-package registry
+package attest
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/signed"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
@@ -38,8 +39,8 @@ func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string
 	return &Signature{*r, reference}, nil
 }
 
-// PushSignature pushes a signature to the repository of dst, which has its subject.
-func (c *Client) PushSignature(ctx context.Context, dst manifest.Name, sig *Signature) error {
+// Push pushes a signature to the repository of dst, which has its subject.
+func (sig *Signature) Push(ctx context.Context, c *registry.Client, dst manifest.Name) error {
 	_, err := c.PushReferrer(ctx, dst, sig.Descriptor.MediaType, sig.Manifest, sig.Blobs...)
 	return err
 }
@@ -92,10 +93,11 @@ func StoredSignature(ctx context.Context, s *store.Store, subject digest.Digest,
 	return findSignature(ctx, subject, want, list, from)
 }
 
-// Signature returns a signature of a manifest in the repository of want.Name that passes the check, else a
+// RemoteSignature returns a signature of a manifest in the repository of want.Name that passes the check, else a
 // [*SignatureError]. It stores nothing.
-func (c *Client) Signature(ctx context.Context, subject digest.Digest, want SignatureCheck) (*Signature, error) {
-	from, err := c.referrersOf(want.Name)
+func RemoteSignature(ctx context.Context, c *registry.Client, subject digest.Digest,
+	want SignatureCheck) (*Signature, error) {
+	from, err := referrersOf(c, want.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package registry
+package attest
 
 import (
 	"context"
@@ -9,23 +9,11 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
-
-// annotationPredicate is the predicate type of a statement that is not signed, as BuildKit annotates them.
-const annotationPredicate = "in-toto.io/predicate-type"
-
-// PredicateType returns the predicate type in the annotations of a referrer that holds a statement or a signature.
-func PredicateType(annotations map[string]string) (string, bool) {
-	for _, key := range []string{annotationPredicate, annotationBundlePredicate} {
-		if t := annotations[key]; t != "" {
-			return t, true
-		}
-	}
-	return "", false
-}
 
 // Attestation is a referrer that holds an in-toto statement about a manifest, signed or not.
 type Attestation struct {
@@ -35,8 +23,8 @@ type Attestation struct {
 	Key       string // hint of the key that is said to have signed it; verified if a key was asked for
 }
 
-// Attest makes a statement about a manifest, of which media type, digest and size are given. A nil key does not sign.
-func Attest(
+// New makes a statement about a manifest, of which media type, digest and size are given. A nil key does not sign.
+func New(
 	key *sigstore.PrivateKey, subject ocispec.Descriptor, predicateType string, predicate []byte,
 ) (*Attestation, error) {
 	statement, err := sigstore.Statement(subject.Digest, predicateType, predicate)
@@ -45,7 +33,7 @@ func Attest(
 	}
 	if key == nil {
 		r, err := newReferrer(subject, sigstore.StatementMediaType, statement,
-			map[string]string{annotationPredicate: predicateType})
+			map[string]string{sigstore.AnnotationStatement: predicateType})
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +66,10 @@ func StoredAttestations(
 
 // Attestations returns the attestations of a manifest in the repository of a name that pass the check, and why others
 // do not. It stores nothing.
-func (c *Client) Attestations(
-	ctx context.Context, name manifest.Name, subject digest.Digest, want AttestationCheck,
+func Attestations(
+	ctx context.Context, c *registry.Client, name manifest.Name, subject digest.Digest, want AttestationCheck,
 ) ([]*Attestation, []error, error) {
-	from, err := c.referrersOf(name)
+	from, err := referrersOf(c, name)
 	if err != nil {
 		return nil, nil, err
 	}

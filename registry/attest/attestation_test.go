@@ -1,4 +1,4 @@
-package registry
+package attest
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/registry"
 	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
@@ -21,7 +22,7 @@ func TestAttestations(t *testing.T) {
 	subject, dst := subjectOf(t, s, name), p.Name("team/model")
 	var made []*Attestation
 	for i, k := range []*sigstore.PrivateKey{nil, key, newKey(t, "ed25519")} {
-		a, err := Attest(k, subject, reportPredicate, []byte(`{"n":`+string(rune('0'+i))+`}`))
+		a, err := New(k, subject, reportPredicate, []byte(`{"n":`+string(rune('0'+i))+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,7 @@ func TestAttestations(t *testing.T) {
 	if err := sig.Store(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Push(t.Context(), s, name, dst, PushOptions{}); err != nil {
+	if _, err := c.Push(t.Context(), s, name, dst, registry.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	check := func(where string, found []*Attestation, refused []error, err error, want ...string) {
@@ -63,7 +64,7 @@ func TestAttestations(t *testing.T) {
 	if len(refused) != 1 || !errors.Is(refused[0], sigstore.ErrOtherKey) {
 		t.Errorf("refused by key: %v, want the other key's", refused)
 	}
-	found, refused, err = c.Attestations(t.Context(), dst, d, ours)
+	found, refused, err = Attestations(t.Context(), c, dst, d, ours)
 	check("registry, by key", found, refused, err, `{"n":1}`)
 	if found[0].Descriptor.Digest != made[1].Descriptor.Digest {
 		t.Errorf("found %s, want %s", found[0].Descriptor.Digest, made[1].Descriptor.Digest)
@@ -80,7 +81,7 @@ func TestAttestationRefused(t *testing.T) {
 	s, key := rt.NewStore(t), newKey(t, "ed25519")
 	name, d := rt.PutModel(t, s, "model", 10)
 	subject := subjectOf(t, s, name)
-	good, err := Attest(key, subject, reportPredicate, []byte(`{"kl":0.125}`))
+	good, err := New(key, subject, reportPredicate, []byte(`{"kl":0.125}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestAttestationRefused(t *testing.T) {
 	}
 	other := subject
 	other.Digest = digest.FromString("other")
-	about, err := Attest(key, other, reportPredicate, []byte(`{"kl":0.125}`))
+	about, err := New(key, other, reportPredicate, []byte(`{"kl":0.125}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package registry
+package attest
 
 import (
 	"errors"
@@ -27,13 +27,13 @@ func TestServedUnderAnotherTag(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.PushSignature(t.Context(), to, sig); err != nil {
+		if err := sig.Push(t.Context(), c, to); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check := func(asked manifest.Name, wantReference string, want error) {
 		t.Helper()
-		sig, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: asked})
+		sig, err := RemoteSignature(t.Context(), c, d, SignatureCheck{Key: key.Public(), Name: asked})
 		if !errors.Is(err, want) || err == nil && sig.Reference != wantReference {
 			t.Errorf("%s: %+v, %v; want %v", asked, sig, err, want)
 		}
@@ -65,8 +65,8 @@ func TestSignatureLimit(t *testing.T) {
 		list[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: sigstore.BundleMediaType,
 			Digest: digest.FromString(strings.Repeat("x", i)), Size: 10}
 	}
-	p.On("GET", rt.ReferrersRoute, index("", list...))
-	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"),
+	p.On("GET", rt.ReferrersRoute, listing(list...))
+	_, err := RemoteSignature(t.Context(), newClient(t), digest.FromString("model"),
 		SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.Name("m")})
 	var failed *SignatureError
 	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 ||
