@@ -306,7 +306,8 @@ func (p *pusher) sendArtifact(ctx context.Context, a attachment) (listed bool, e
 	}
 	listed, err = p.r.PutManifest(ctx, string(a.Digest), a.doc)
 	var status *remote.StatusError
-	if errors.As(err, &status) && status.LacksBlob() { // the registry may have collected a blob since it was checked
+	atHand := p.s != nil || p.source != nil
+	if errors.As(err, &status) && status.LacksBlob() && atHand { // the registry may have collected a blob since it was checked
 		if err := p.sendBlobs(ctx, blobs); err != nil {
 			return false, err
 		}
@@ -347,10 +348,10 @@ func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType 
 	if err := p.sendBytes(ctx, blobs); err != nil {
 		return "", err
 	}
-	listed, err := p.r.PutManifest(ctx, string(desc.Digest), remote.Manifest{MediaType: mediaType, Digest: desc.Digest,
-		Bytes: m})
-	if err == nil && !listed {
-		err = p.r.TagReferrers(ctx, doc.Subject.Digest, []ocispec.Descriptor{desc})
+	left, err := p.tryAttached(ctx, []attachment{{Descriptor: desc, subject: doc.Subject.Digest,
+		doc: remote.Manifest{MediaType: mediaType, Digest: desc.Digest, Bytes: m}}})
+	if err == nil && len(left) > 0 {
+		err = left[0].failed
 	}
 	return desc.Digest, err
 }

@@ -89,6 +89,10 @@ func TestArtifactsRefused(t *testing.T) {
 				x.Handle()
 			})
 		}, ""},
+		{"an API that lists nothing", func(p *rt.Peer) {
+			p.NoReferrers = true
+			p.On(http.MethodGet, rt.ReferrersRoute, index(""))
+		}, ""},
 		{"no blob of an artifact", func(p *rt.Peer) {
 			p.On(http.MethodPut, rt.UploadRoute, func(x *rt.Exchange) {
 				if x.R.URL.Query().Get("digest") == string(digest.FromString("report")) {

@@ -69,6 +69,8 @@ func TestReferrersResponses(t *testing.T) {
 			""},
 		{"pages without end", []rt.Action{index(page, one)}, nil, "more than 200 pages"},
 		{"a page elsewhere", []rt.Action{index("https://elsewhere.example/v2/", one)}, nil, "on another host"},
+		{"an empty list", []rt.Action{index("")}, []ocispec.Descriptor{two}, ""},
+		{"an empty list, and no tag", []rt.Action{index("")}, nil, ""},
 		{"listed twice", []rt.Action{index("", one, one)}, []ocispec.Descriptor{one}, ""},
 		{"no digests", []rt.Action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)},
 			[]ocispec.Descriptor{one}, ""},

@@ -26,6 +26,7 @@ type Abilities struct {
 	NoMount     bool  // without a source repository
 	NoMountFrom bool  // nor with one
 	NoReferrers bool  // no referrers API
+	Referrers   bool  // the referrers API has listed some
 	Look        Look  // how to ask for a blob
 	Looked      bool  // it has answered whether it has a blob
 }

@@ -31,11 +31,17 @@ var errNoReferrersAPI = errors.New("no referrers API")
 func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
 	artifactType string) ([]ocispec.Descriptor, error) {
 	list, err := r.listReferrers(ctx, subject, artifactType)
-	if errors.Is(err, errNoReferrersAPI) {
+	if len(list) > 0 {
+		r.Learn(func(a *Abilities) { a.Referrers = true })
+	}
+	// An API that has listed nothing so far may not process subjects.
+	unsure := err == nil && !r.Abilities().Referrers
+	if unsure || errors.Is(err, errNoReferrersAPI) {
 		tag, tagErr := r.getIndex(ctx, r.URL("manifests", ReferrersTag(subject)))
 		switch {
 		case tagErr == nil:
 			list, err = tag.index.Manifests, nil
+		case unsure && ctx.Err() == nil:
 		case !errors.Is(tagErr, ErrNotFound):
 			err = tagErr
 		case !errors.Is(err, ErrUnauthorized): // else there may be some
