@@ -120,9 +120,11 @@ var inside = map[string][]string{
 	"registry/registrytest": {},
 	"registry/hub": {
 		"registry/address", "registry/redact", "registry/remote", "registry/verdict", "registry/hub/readahead",
+		"registry/hub/verified",
 	},
 	"registry/verdict":             {},
 	"registry/hub/readahead":       {},
+	"registry/hub/verified":        {},
 	"registry/hub/hubtest":         {},
 	"manifest/blob":                {},
 	"manifest/ollama":              {"manifest", "manifest/blob"},

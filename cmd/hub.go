@@ -17,6 +17,7 @@ import (
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/hub"
 	"github.com/ingotml/ingot/safetensors"
+	"github.com/ingotml/ingot/usercache"
 	"github.com/spf13/pflag"
 )
 
@@ -70,6 +71,7 @@ func (a *app) hubClient(o hubFlags, memory int64) (*hub.Client, error) {
 	opts.Keep, opts.Verify = o.keep, o.verify
 	opts.Memory = min(max(memory/aheadShare, minAhead), maxAhead)
 	opts.UserAgent = "ingot/" + Version
+	opts.Verified = usercache.Dir("verified")
 	opts.Notice = func(text string) { a.note("%s", text) }
 	return hub.New(opts), nil
 }

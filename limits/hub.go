@@ -12,6 +12,8 @@ const (
 	HubName = 512
 	// HubToken bounds a token that is read from a file.
 	HubToken = 4 << 10
+	// VerifiedFiles bounds the records of files of a hub's cache whose digests were computed.
+	VerifiedFiles = 4096
 )
 
 func init() {
@@ -22,5 +24,7 @@ func init() {
 		Limit{"HubRedirects", "redirects of a request to a hub", HubRedirects, Count, test},
 		Limit{"HubName", "name of a hub's repository", HubName, Bytes, test},
 		Limit{"HubToken", "token of a hub in a file", HubToken, Bytes, test},
+		Limit{"VerifiedFiles", "verified files of a hub's cache in the user's cache", VerifiedFiles, Count,
+			"registry/hub/verified.TestBound"},
 	)
 }

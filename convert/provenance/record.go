@@ -171,7 +171,9 @@ func (m Made) adapterOrigins(ctx context.Context) ([]AdapterOrigin, error) {
 		if r, ok := a.Folder.(source.Remote); ok {
 			o.Repository, o.Revision, o.Commit = r.Commit()
 			for i, f := range files {
-				files[i].ETag = r.ETag(f.Name)
+				if r.Compared(f.Name) {
+					files[i].ETag = r.ETag(f.Name)
+				}
 			}
 		}
 		if m.HashFiles {

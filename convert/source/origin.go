@@ -37,7 +37,7 @@ type OriginType struct {
 type OriginFile struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
-	ETag   string `json:"etag,omitempty"`   // the hub's
+	ETag   string `json:"etag,omitempty"`   // the hub's hash of the file, if all bytes were compared with it
 	SHA256 string `json:"sha256,omitempty"` // only if requested
 }
 
@@ -81,7 +81,7 @@ func (src *Source) Origin(ctx context.Context, hash bool) (Origin, error) {
 	}
 	add := func(name string, size int64, sum []byte) {
 		f := OriginFile{Name: name, Size: size}
-		if remote {
+		if remote && r.Compared(name) {
 			f.ETag = r.ETag(name)
 		}
 		if hash {

@@ -15,6 +15,8 @@ type Remote interface {
 	Commit() (repository, revision, commit string)
 	// ETag identifies a file's contents. It is "" for a file that the folder lacks.
 	ETag(name string) string
+	// Compared reports whether all bytes of a file were compared with its etag, which is a hash of them.
+	Compared(name string) bool
 	// Expect announces ranges of files that will be read, roughly in this order, so that they are requested ahead.
 	// Each is read once; whole says that nothing more will be read of these files.
 	Expect(ranges func(yield func(file string, begin, end int64) bool), whole bool)

@@ -41,32 +41,21 @@ func (c cache) snapshot(name string) string {
 
 func (c cache) blob(etag string) string { return filepath.Join(c.dir, "blobs", etag) }
 
-// find returns the path of a file that is in the cache, or "". Its size decides: a blob gets its name when complete.
-func (c cache) find(e entry) string {
+// places returns where the cache may have a file, each once: its link in the snapshot, and its blob.
+func (c cache) places(e entry) []string {
 	if c.dir == "" {
-		return ""
+		return nil
 	}
 	list := []string{c.snapshot(e.path)}
-	if e.etag != "" {
+	if e.etag == "" {
+		return list
+	}
+	linked, err := os.Stat(list[0])
+	blob, errBlob := os.Stat(c.blob(e.etag))
+	if errBlob == nil && (err != nil || !os.SameFile(linked, blob)) {
 		list = append(list, c.blob(e.etag))
 	}
-	for _, p := range list {
-		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && info.Size() == e.size {
-			return p
-		}
-	}
-	return ""
-}
-
-func (c cache) has(e entry) bool { return c.find(e) != "" }
-
-// open opens a file that is in the cache, or returns nil.
-func (c cache) open(e entry) (*os.File, error) {
-	p := c.find(e)
-	if p == "" {
-		return nil, nil
-	}
-	return os.Open(p)
+	return list
 }
 
 // openOffline opens a repository from the cache alone.
@@ -101,6 +90,21 @@ func (c *Client) openOffline(ctx context.Context, n Name, in cache) (*Folder, er
 	return newFolder(ctx, c, n, commit, list, in)
 }
 
+// leaves reports whether a link leads out of the cache. One to a file that is named by its hash may: its bytes are
+// compared with it.
+func (c cache) leaves(link string) bool {
+	to, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return true
+	}
+	root, err := filepath.EvalSymlinks(c.root)
+	if err != nil {
+		return true
+	}
+	rel, err := filepath.Rel(root, to)
+	return err != nil || !filepath.IsLocal(rel)
+}
+
 // list lists the files of a snapshot. An etag is the name of the blob that a file links to.
 func (c cache) list() ([]entry, error) {
 	base := c.snapshot("")
@@ -110,8 +114,11 @@ func (c cache) list() ([]entry, error) {
 			return err
 		}
 		info, err := os.Stat(p) // of what it links to
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("it is not a file")
+		}
 		if err != nil {
-			return fmt.Errorf("%s: the cache is damaged: %w; remove the file and download it again", p, err)
+			return fmt.Errorf("%s: the cache is damaged: %w; remove it and download it again", p, err)
 		}
 		name, err := filepath.Rel(base, p)
 		if err != nil {
@@ -120,6 +127,9 @@ func (c cache) list() ([]entry, error) {
 		e := entry{path: filepath.ToSlash(name), size: info.Size()}
 		if to, err := os.Readlink(p); err == nil {
 			e.etag = path.Base(filepath.ToSlash(to))
+			if newContent(e.etag, e.size) == nil && c.leaves(p) {
+				return fmt.Errorf("%s: it is a link that leads out of the cache; remove it and download it again", p)
+			}
 		} else {
 			e.etag = fmt.Sprintf("%x", info.ModTime().UnixNano())
 		}

@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 const (
@@ -28,6 +30,9 @@ type Client struct {
 	transport *http.Transport
 	reached   atomic.Bool // a server has responded
 	servers   servers
+
+	hubToken, scopeToken token
+	cacheNoted           sync.Once
 }
 
 // New returns a client.
@@ -45,6 +50,7 @@ func New(opts Options) *Client {
 		opts.Notice = func(string) {}
 	}
 	c := &Client{opts: opts, transport: opts.Transport}
+	c.setTokens(opts)
 	if c.transport == nil {
 		c.transport = newTransport(opts.Stall)
 	}
@@ -83,12 +89,12 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// endpoint returns the endpoint and the token of a name's host.
-func (c *Client) endpoint(host string) (endpoint, token string) {
+// endpoint returns the endpoint of a name's host.
+func (c *Client) endpoint(host string) string {
 	if host == ModelScope {
-		return c.opts.ModelScope, c.opts.ModelScopeToken
+		return c.opts.ModelScope
 	}
-	return c.opts.Endpoint, c.opts.Token
+	return c.opts.Endpoint
 }
 
 // temporary reports whether the same request may succeed later.
@@ -97,17 +103,10 @@ func temporary(err error) bool {
 	switch {
 	case errors.Is(err, errPrivate):
 		return false
-	case errors.Is(err, errExpired):
+	case errors.Is(err, errExpired), errors.Is(err, errBody), errors.Is(err, errStalled):
 		return true
 	case errors.As(err, &status):
-		switch status.Status {
-		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-			http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return status.retryAfter <= maxRetryAfter
-		}
-		return false
-	case errors.Is(err, errStalled):
-		return true
+		return verdict.Of(status.step, status.Status) == verdict.Retry && status.retryAfter <= maxRetryAfter
 	}
 	return remote.Temporary(err) || transportFailure(err)
 }

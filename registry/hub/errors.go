@@ -3,6 +3,7 @@ package hub
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -10,18 +11,20 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // Errors for use with [errors.Is].
 var (
-	ErrNotFound  = errors.New("not on the hub")                 // no such repository, revision or file, or no access to it
-	ErrForbidden = errors.New("no access")                      // a gated repository, or a token without the right
-	ErrLimited   = errors.New("the hub limits requests")        // too many requests
-	ErrOffline   = errors.New("not in the cache")               // and HF_HUB_OFFLINE is set
-	ErrChanged   = errors.New("the repository changed")         // during the run
-	ErrChecksum  = errors.New("the checksum differs")           // from the published one
-	ErrNoRanges  = errors.New("the server ignores ranges")      // so tensors cannot be read one by one
-	errExpired   = errors.New("the signed address has expired") // and the file has to be resolved again
+	ErrNotFound  = errors.New("not on the hub")            // no such repository, revision or file, or no access to it
+	ErrForbidden = errors.New("no access")                 // a gated repository, or a token without the right
+	ErrLimited   = errors.New("the hub limits requests")   // too many requests
+	ErrOffline   = errors.New("not in the cache")          // and HF_HUB_OFFLINE is set
+	ErrChanged   = errors.New("the repository changed")    // during the run
+	ErrChecksum  = errors.New("the checksum differs")      // from the published one
+	ErrNoRanges  = errors.New("the server ignores ranges") // so tensors cannot be read one by one
+	// The address that the hub directed to is refused: usually its signature has expired. The file is resolved again.
+	errExpired = errors.New("the server that the hub directs to refuses the file")
 )
 
 // StatusError is a response with an unexpected status.
@@ -29,13 +32,14 @@ type StatusError struct {
 	What    string // the repository or file, as users name it
 	Status  int
 	Code    string // X-Error-Code
-	Message string // X-Error-Message, clipped to one line
+	Message string // what the server says of it, clipped to one line
 
+	step       verdict.Step
 	retryAfter time.Duration
 }
 
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("%s: %d %s", e.What, e.Status, http.StatusText(e.Status))
+	text := strings.TrimSpace(fmt.Sprintf("%s: %d %s", e.What, e.Status, http.StatusText(e.Status)))
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
@@ -49,12 +53,24 @@ func (e *StatusError) Is(target error) bool {
 	return target == ErrLimited && e.Status == http.StatusTooManyRequests
 }
 
-func statusError(what string, resp *http.Response) *StatusError {
+// statusError describes a response that failed. It reads the body, where the text may be.
+func (c *Client) statusError(q call, resp *http.Response) *StatusError {
+	text := resp.Header.Get("X-Error-Message")
+	if text == "" {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
+		text = errorText(body)
+	}
 	return &StatusError{
-		What: what, Status: resp.StatusCode, Code: redact.Clip(resp.Header.Get("X-Error-Code")),
-		Message: redact.Clip(resp.Header.Get("X-Error-Message")), retryAfter: retryAfter(resp.Header),
+		What: q.what, Status: resp.StatusCode, Code: redact.Clip(resp.Header.Get("X-Error-Code")), Message: c.said(text),
+		step: q.step, retryAfter: retryAfter(resp.Header),
 	}
 }
+
+// maxErrorText bounds what is read of the body of a failure.
+const maxErrorText = 64 << 10
+
+// codeGated is the hub's code for a repository whose licence has to be accepted.
+const codeGated = "GatedRepo"
 
 // rateLimit matches the RateLimit header of draft-ietf-httpapi-ratelimit-headers-09: "api";r=0;t=55.
 var rateLimit = regexp.MustCompile(`;\s*r\s*=\s*(\d+)\s*;\s*t\s*=\s*(\d{1,9})`)
@@ -85,28 +101,36 @@ func (c *Client) explain(n Name, err error) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	token, variable := c.opts.Token, "HF_TOKEN"
-	if n.Host == ModelScope {
-		token, variable = c.opts.ModelScopeToken, "MODELSCOPE_API_TOKEN"
+	if errors.Is(err, errExpired) {
+		return err // it says nothing about the repository
 	}
+	token := c.tokenOf(n.Host)
+	said := ""
+	if status.Message != "" {
+		said = fmt.Sprintf("; the hub says: %s", status.Message)
+	}
+	authorize := verdict.Of(status.step, status.Status) == verdict.Authorize
 	switch {
-	case status.Code == "GatedRepo" && token == "":
+	case status.Code == codeGated && token.text == "":
 		return fmt.Errorf("%s: %w: the repository is gated; accept its licence at %s, and set %s to a token of that account",
-			n, ErrForbidden, n.Page(), variable)
-	case status.Code == "GatedRepo":
-		return fmt.Errorf("%s: %w: the repository is gated; accept its licence at %s with the account of the token in %s",
-			n, ErrForbidden, n.Page(), variable)
+			n, ErrForbidden, n.Page(), token.from)
+	case status.Code == codeGated:
+		return fmt.Errorf("%s: %w: the repository is gated; accept its licence at %s with the account of the token in %s%s",
+			n, ErrForbidden, n.Page(), token.from, said)
 	case status.Code == "RevisionNotFound":
 		return fmt.Errorf("%s: %w: it has no revision %q; see %s", n, ErrNotFound, n.Revision, n.Page())
 	case status.Code == "EntryNotFound":
 		return fmt.Errorf("%s: %w: it has no such file", status.What, ErrNotFound)
-	case (status.Code == "RepoNotFound" || status.Status == http.StatusUnauthorized) && token == "":
+	case status.Status == http.StatusUnauthorized && token.text != "" && status.Code != "RepoNotFound":
+		return fmt.Errorf("%s: %w: the hub refuses the token in %s, and the repository is private or does not exist; "+
+			"remove the token, or get another one%s", n, ErrNotFound, token.from, said)
+	case (status.Code == "RepoNotFound" || status.Status == http.StatusUnauthorized) && token.text == "":
 		return fmt.Errorf("%s: %w: there is no such repository, or it is private; check the name, or set %s to a token "+
-			"with access", n, ErrNotFound, variable)
-	case status.Code == "RepoNotFound" || status.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%s: %w: there is no such repository, or the token in %s is invalid or has no access",
-			n, ErrNotFound, variable)
-	case status.Status == http.StatusForbidden:
+			"with access", n, ErrNotFound, token.from)
+	case status.Code == "RepoNotFound":
+		return fmt.Errorf("%s: %w: there is no such repository, or the token in %s is invalid or has no access%s",
+			n, ErrNotFound, token.from, said)
+	case authorize:
 		return fmt.Errorf("%s: %w: %w; see %s", n, ErrForbidden, err, n.Page())
 	case status.Status == http.StatusNotFound:
 		return fmt.Errorf("%s: %w: %w", n, ErrNotFound, err)

@@ -8,10 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // file is a file of a repository that is read over HTTP. It is safe for concurrent use.
@@ -21,15 +22,19 @@ type file struct {
 	name   Name
 	commit string
 
+	local local       // in the hub's cache
+	whole atomic.Bool // all of its bytes were compared with its etag while they passed
+
 	mu     sync.Mutex
 	target *target // where the bytes are; nil = to be resolved
 }
 
 // target is where a file's bytes are: a signed address, or that of the repository itself.
 type target struct {
-	url   *url.URL
-	named address.Class
-	etag  string // of the first response; another one later is another file
+	url    *url.URL
+	named  address.Class
+	signed bool   // the repository redirected to it, so it may be valid for a while only
+	etag   string // of the first response; another one later is another file
 }
 
 // what names the file in errors.
@@ -59,6 +64,9 @@ func (f *file) readRange(ctx context.Context, p []byte, offset int64) error {
 // readOnce sends one request, or two if the file has to be resolved, and returns how many bytes came.
 func (f *file) readOnce(ctx context.Context, p []byte, offset int64) (int, error) {
 	t, resp, err := f.request(ctx, rangeOf(offset, len(p)))
+	if errors.Is(err, errCompressed) {
+		return 0, f.noRanges("it compresses them")
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -68,7 +76,10 @@ func (f *file) readOnce(ctx context.Context, p []byte, offset int64) (int, error
 	}
 	n, err := io.ReadFull(resp.Body, p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%s: %w", f.what(), io.ErrUnexpectedEOF) // a short body
+		return n, f.short(resp, p[:n], offset)
+	}
+	if err == nil && resp.StatusCode == http.StatusOK && offset+int64(n) == f.size {
+		err = f.checkEnd(resp)
 	}
 	return n, err
 }
@@ -95,24 +106,32 @@ func (f *file) request(ctx context.Context, ranges string) (*target, *http.Respo
 	} else {
 		f.mu.Unlock()
 	}
-	q := call{what: f.what(), url: t.url, host: f.name.Host, ranges: ranges, named: t.named}
+	q := call{what: f.what(), url: t.url, host: f.name.Host, ranges: ranges, named: t.named, step: verdict.HubFile}
+	if t.signed {
+		q.step = verdict.SignedFile
+	}
 	resp, _, err := f.c.follow(ctx, q, nil)
 	if err != nil {
 		return nil, nil, err
 	}
+	defer func() {
+		if err != nil {
+			discard(resp)
+		}
+	}()
 	switch {
 	case resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent:
 		return t, resp, nil
-	case resp.StatusCode == http.StatusForbidden && !f.isHome(t.url):
-		discard(resp)
-		f.forget(t)
-		return nil, nil, fmt.Errorf("%s: %w", f.what(), errExpired)
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		discard(resp)
-		return nil, nil, f.changed("its size is another")
+		err = f.changed("its size is another")
+		return nil, nil, err
 	}
-	discard(resp)
-	return nil, nil, statusError(f.what(), resp)
+	err = f.c.statusError(q, resp)
+	if verdict.Of(q.step, resp.StatusCode) == verdict.FallBack {
+		f.forget(t)
+		err = fmt.Errorf("%w: %w", errExpired, err)
+	}
+	return nil, nil, err
 }
 
 // forget drops a target, unless another one has replaced it.
@@ -124,28 +143,20 @@ func (f *file) forget(t *target) {
 	}
 }
 
-// isHome reports whether an address is of the hub itself.
-func (f *file) isHome(u *url.URL) bool {
-	endpoint, _ := f.c.endpoint(f.name.Host)
-	home, err := url.Parse(endpoint)
-	return err == nil && origin(home) == origin(u)
-}
-
 // resolve asks the repository for the file. A response with the bytes is returned; otherwise only the target.
 func (f *file) resolve(ctx context.Context, ranges string) (*http.Response, *target, error) {
-	endpoint, _ := f.c.endpoint(f.name.Host)
-	u, err := url.Parse(serviceOf(f.name.Host).file(endpoint, f.name, f.commit, f.path))
+	u, err := url.Parse(serviceOf(f.name.Host).file(f.c.endpoint(f.name.Host), f.name, f.commit, f.path))
 	if err != nil {
 		return nil, nil, err
 	}
-	q := call{what: f.what(), url: u, host: f.name.Host, ranges: ranges}
+	q := call{what: f.what(), url: u, host: f.name.Host, ranges: ranges, step: verdict.HubFile}
 	resp, q, err := f.c.follow(ctx, q, u)
 	if err != nil {
 		return nil, nil, err
 	}
 	to, err := redirect(resp, q)
 	if err == nil && to == nil && resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusPartialContent {
-		err = statusError(f.what(), resp)
+		err = f.c.statusError(q, resp)
 		if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 			err = f.changed("its size is another")
 		}
@@ -158,10 +169,10 @@ func (f *file) resolve(ctx context.Context, ranges string) (*http.Response, *tar
 		discard(resp)
 		return nil, nil, err
 	case to == nil:
-		return resp, &target{url: q.url}, nil
+		return resp, &target{url: q.url, named: q.named, signed: q.url != u}, nil
 	}
 	discard(resp)
-	return nil, &target{url: to, named: f.c.named(q, to)}, nil
+	return nil, &target{url: to, named: f.c.named(q, to), signed: true}, nil
 }
 
 // checkResolved compares what the hub says of the file now with the list of files. Mirrors may say nothing.
@@ -173,43 +184,6 @@ func (f *file) checkResolved(h http.Header) error {
 		return f.changed("its etag is another")
 	}
 	if size := h.Get("X-Linked-Size"); size != "" && size != strconv.FormatInt(f.size, 10) {
-		return f.changed("its size is another")
-	}
-	return nil
-}
-
-// trimETag removes what surrounds an entity tag (RFC 9110, 8.8.3).
-func trimETag(s string) string { return strings.Trim(strings.TrimPrefix(s, "W/"), `"`) }
-
-// checkResponse checks that a response has the requested range of the expected file.
-func (f *file) checkResponse(t *target, resp *http.Response, offset int64, n int) error {
-	if etag := resp.Header.Get("ETag"); etag != "" {
-		f.mu.Lock()
-		same := t.etag == "" || t.etag == etag
-		t.etag = etag
-		f.mu.Unlock()
-		if !same {
-			return f.changed("its etag is another")
-		}
-	}
-	if resp.StatusCode == http.StatusOK {
-		if offset != 0 || resp.ContentLength >= 0 && resp.ContentLength > max(f.size, int64(n)) {
-			return fmt.Errorf("%s: %w, so tensors cannot be read one by one; use --keep-source, or another mirror",
-				f.what(), ErrNoRanges)
-		}
-		if resp.ContentLength >= 0 && resp.ContentLength != f.size {
-			return f.changed("its size is another")
-		}
-		return nil
-	}
-	var first, last int64
-	rest, ok := strings.CutPrefix(resp.Header.Get("Content-Range"), "bytes ")
-	span, total, okTotal := strings.Cut(rest, "/")
-	_, err := fmt.Sscanf(span, "%d-%d", &first, &last)
-	switch {
-	case !ok || !okTotal || err != nil || first != offset || last >= offset+int64(n):
-		return fmt.Errorf("%s: %w: it answers with another range", f.what(), ErrNoRanges)
-	case total != "*" && total != strconv.FormatInt(f.size, 10):
 		return f.changed("its size is another")
 	}
 	return nil

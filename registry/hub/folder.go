@@ -3,7 +3,6 @@ package hub
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // git's name of a blob, not a signature
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,10 +13,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/registry/hub/readahead"
 )
 
@@ -89,6 +90,17 @@ func (f *Folder) ETag(name string) string {
 	return ""
 }
 
+// Compared reports whether all bytes of a file were compared with its etag, if that is a hash, by this program.
+func (f *Folder) Compared(name string) bool {
+	file := f.files[name]
+	if file == nil || newContent(file.etag, file.size) == nil {
+		return false
+	}
+	file.local.mu.Lock()
+	defer file.local.mu.Unlock()
+	return file.whole.Load() || file.local.stamp != ""
+}
+
 // ReadDir lists a folder of the repository.
 func (f *Folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	prefix := name + "/"
@@ -131,14 +143,16 @@ func (f *Folder) Open(name string) (fs.File, error) {
 	if file == nil {
 		return nil, errMissing(f.Path(name))
 	}
-	local, err := f.cache.open(file.entry)
+	local, err := f.openLocal(file)
 	if err == nil && local == nil && f.c.opts.Keep {
 		local, err = f.cache.keep(f, file)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &handle{folder: f, file: file, local: local}, nil
+	h := &handle{folder: f, file: file, local: local}
+	h.checked = sync.OnceValue(h.refusePointer)
+	return h, nil
 }
 
 // Expect announces ranges of files that will be read about once each, roughly in this order. whole says that nothing
@@ -153,7 +167,10 @@ func (f *Folder) Expect(ranges func(yield func(name string, begin, end int64) bo
 			return true
 		}
 		if _, known := local[name]; !known {
-			local[name] = f.cache.has(file.entry)
+			opened, err := f.openLocal(file)
+			if local[name] = err == nil && opened != nil; local[name] {
+				_ = opened.Close()
+			}
 		}
 		if local[name] {
 			return true
@@ -177,10 +194,17 @@ func (f *Folder) Verify(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := f.checkLocal(); err != nil {
+		return err
+	}
 	if err := f.reader.Wait(ctx); err != nil {
 		return f.explain(err)
 	}
-	if left := f.reader.Unchecked(); len(left) > 0 {
+	left := f.reader.Unchecked()
+	for name := range f.whole {
+		f.files[name].whole.Store(!slices.Contains(left, name))
+	}
+	if len(left) > 0 {
 		f.c.opts.Notice(fmt.Sprintf("note: %s: the SHA-256 of %d files, such as %s, was not checked, because not all of "+
 			"their bytes are read in order; --verify-source checks it", f.name, len(left), left[0]))
 	}
@@ -211,32 +235,18 @@ func (f *Folder) small(file *file) ([]byte, error) {
 	if err := file.check(data); err != nil {
 		return nil, err
 	}
+	file.whole.Store(true)
 	return data, nil
 }
 
 // check compares a whole file with its hash in the repository.
 func (e entry) check(data []byte) error {
-	var sum string
-	switch {
-	case e.sha256 != "":
-		sum = fmt.Sprintf("%x", sha256.Sum256(data))
-	case len(e.etag) == 40: // https://git-scm.com/book/en/v2/Git-Internals-Git-Objects
-		h := sha1.New() //nolint:gosec // as above
-		fmt.Fprintf(h, "blob %d\x00", len(data))
-		h.Write(data)
-		sum = hex.EncodeToString(h.Sum(nil))
-	default:
+	h := newContent(e.etag, int64(len(data)))
+	if h == nil {
 		return nil
 	}
-	if sum != e.etag {
-		return checksumError(e.path, sum, e.etag)
-	}
-	return nil
-}
-
-func checksumError(name, have, want string) error {
-	return fmt.Errorf("%s: %w: it is %s, and the hub publishes %s; run this again, and if that does not help, "+
-		"the hub's copy is damaged", name, ErrChecksum, have, want)
+	_, _ = h.Write(data)
+	return h.check(e.path)
 }
 
 // explain names the repository in an error of the reader.
@@ -270,10 +280,11 @@ func (i info) Mode() fs.FileMode {
 
 // handle is an open file.
 type handle struct {
-	folder *Folder
-	file   *file
-	local  *os.File // in the cache; nil = remote
-	data   *bytes.Reader
+	folder  *Folder
+	file    *file
+	local   *os.File // in the cache; nil = remote
+	data    *bytes.Reader
+	checked func() error // before the first read
 }
 
 func (h *handle) Stat() (fs.FileInfo, error) {
@@ -287,8 +298,35 @@ func (h *handle) Close() error {
 	return nil
 }
 
+// refusePointer refuses a file that is a pointer of Git LFS: its owner has published it by mistake. Only a short file
+// can be one.
+func (h *handle) refusePointer() error {
+	if h.file.size == 0 || h.file.size > filekind.HeadSize {
+		return nil
+	}
+	head := make([]byte, h.file.size)
+	if h.local == nil {
+		data, err := h.folder.small(h.file)
+		if err != nil {
+			return err
+		}
+		h.data = bytes.NewReader(data)
+		head = data
+	} else if _, err := h.local.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if found := filekind.Of(head, h.file.size); found.Kind == filekind.Pointer {
+		return fmt.Errorf("%s: it is %s, not the file itself: it was published without Git LFS; use another revision or "+
+			"repository", h.file.what(), found)
+	}
+	return nil
+}
+
 // Read reads the file in order. It fetches the whole file first, because only small files are read this way.
 func (h *handle) Read(p []byte) (int, error) {
+	if err := h.checked(); err != nil {
+		return 0, err
+	}
 	if h.local != nil {
 		return h.local.Read(p)
 	}
@@ -304,8 +342,14 @@ func (h *handle) Read(p []byte) (int, error) {
 
 // ReadAt reads a range.
 func (h *handle) ReadAt(p []byte, offset int64) (int, error) {
+	if err := h.checked(); err != nil {
+		return 0, err
+	}
 	if h.local != nil {
 		return h.local.ReadAt(p, offset)
+	}
+	if h.data != nil {
+		return h.data.ReadAt(p, offset)
 	}
 	n := max(min(int64(len(p)), h.file.size-offset), 0)
 	var err error

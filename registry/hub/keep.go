@@ -22,15 +22,16 @@ func (c cache) keep(f *Folder, file *file) (*os.File, error) {
 		return nil, fmt.Errorf("%s: --keep-source needs the cache of the Hugging Face hub; set HF_HUB_CACHE to a folder, "+
 			"and use a repository of %s", file.what(), HuggingFace)
 	}
-	held, err := c.lock(f.ctx, file.etag)
+	name := blobName(file.entry, c.commit)
+	held, err := c.lock(f.ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer held.Unlock() //nolint:errcheck // closing it releases the lock
-	if local, err := c.open(file.entry); local != nil || err != nil {
-		return local, err
+	if opened, err := f.openLocal(file); opened != nil || err != nil {
+		return opened, err
 	}
-	blob := c.blob(file.etag)
+	blob := c.blob(name)
 	if err := c.download(f, file, blob+".incomplete"); err != nil {
 		return nil, err
 	}
@@ -43,7 +44,20 @@ func (c cache) keep(f *Folder, file *file) (*os.File, error) {
 	if err := c.writeRef(f.name.Revision); err != nil {
 		return nil, err
 	}
-	return os.Open(blob)
+	opened, err := os.Open(blob)
+	if err != nil {
+		return nil, err
+	}
+	return opened, file.local.kept(blob, opened, file.entry)
+}
+
+// blobName returns the name of a file's blob: its etag. One for which nothing is published gets a name that is no hash
+// of a content.
+func blobName(e entry, commit string) string {
+	if e.etag != "" {
+		return e.etag
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(commit+"/"+e.path)))[:32]
 }
 
 // lock takes the lock file that huggingface_hub uses for a blob.
@@ -68,30 +82,30 @@ func (c cache) download(f *Folder, file *file, path string) error {
 		return err
 	}
 	defer to.Close()
-	if file.sha256 == "" {
-		data, err := f.small(file)
-		if err == nil {
-			err = to.Truncate(0)
-		}
-		if err == nil {
-			_, err = to.WriteAt(data, 0)
-		}
-		if err != nil {
+	h := newContent(file.etag, file.size)
+	if h == nil {
+		h = new(content)
+		if err := to.Truncate(0); err != nil { // what is there cannot be checked
 			return err
 		}
-		return to.Sync()
 	}
-	h := sha256.New()
 	done, err := io.Copy(h, io.LimitReader(to, file.size))
 	if err != nil {
 		return err
 	}
-	if err := f.copyTo(io.MultiWriter(h, to), file, done); err != nil {
+	both := io.MultiWriter(h, to)
+	done, err = f.copyTo(both, file, done)
+	if errors.Is(err, ErrNoRanges) {
+		err = file.stream(f.ctx, both, done)
+	}
+	if err != nil {
 		return err
 	}
-	if sum := fmt.Sprintf("%x", h.Sum(nil)); sum != file.sha256 {
-		err := checksumError(file.what(), sum, file.sha256)
-		return errors.Join(err, to.Truncate(0)) // do not resume it
+	if len(h.hashes) > 0 {
+		if err := h.check(file.what()); err != nil {
+			f.differ.Store(true)
+			return errors.Join(err, to.Truncate(0)) // do not resume it
+		}
 	}
 	if err := to.Truncate(file.size); err != nil {
 		return err
@@ -99,8 +113,8 @@ func (c cache) download(f *Folder, file *file, path string) error {
 	return to.Sync()
 }
 
-// copyTo copies a file from an offset to its end, with requests in flight.
-func (f *Folder) copyTo(w io.Writer, file *file, offset int64) error {
+// copyTo copies a file from an offset to its end, with requests in flight. It returns the offset that it reached.
+func (f *Folder) copyTo(w io.Writer, file *file, offset int64) (int64, error) {
 	r := readahead.New(f.ctx, f.fetch, readahead.Options{Memory: f.c.opts.Memory / maxKeeping, Connections: 4})
 	defer r.Close()
 	r.Expect([]readahead.Range{{File: file.path, Begin: offset, End: file.size}})
@@ -108,14 +122,14 @@ func (f *Folder) copyTo(w io.Writer, file *file, offset int64) error {
 	for offset < file.size {
 		p := buf[:min(int64(len(buf)), file.size-offset)]
 		if err := r.ReadAt(f.ctx, file.path, file.size, p, offset); err != nil {
-			return err
+			return offset, err
 		}
 		if _, err := w.Write(p); err != nil {
-			return err
+			return offset, err
 		}
 		offset += int64(len(p))
 	}
-	return nil
+	return offset, nil
 }
 
 // maxKeeping is the number of files that package safetensors opens at a time, each of which is downloaded then.

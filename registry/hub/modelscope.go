@@ -5,11 +5,10 @@ import (
 	"crypto/sha1" //nolint:gosec // a name, not a signature
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/ingotml/ingot/registry/redact"
 )
 
 // modelScope is the protocol of ModelScope, as its Python package modelscope-hub (0.5.1) speaks it: a list of files
@@ -41,6 +40,30 @@ func (m modelScope) commit(ctx context.Context, c *Client, n Name) (string, erro
 	return "list:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// scopeList is the list of files.
+type scopeList struct {
+	Code    int
+	Success bool
+	Message string
+	Data    struct {
+		Files []struct {
+			Path, Type, Sha256 string
+			Size               int64
+		}
+	}
+}
+
+// failed takes a code that is a status for one. Others, such as 10010205001, are for what is not there.
+func (l *scopeList) failed() (int, string) {
+	switch {
+	case l.Success:
+		return 0, ""
+	case 400 <= l.Code && l.Code < 600:
+		return l.Code, l.Message
+	}
+	return http.StatusNotFound, l.Message
+}
+
 func (m modelScope) list(ctx context.Context, c *Client, n Name, commit string) ([]entry, error) {
 	u, err := url.Parse(c.opts.ModelScope + "/api/v1/models/" + n.Repository + "/repo/files?" + url.Values{
 		"Revision": {m.revision(n)}, "Recursive": {"True"},
@@ -48,22 +71,9 @@ func (m modelScope) list(ctx context.Context, c *Client, n Name, commit string) 
 	if err != nil {
 		return nil, err
 	}
-	var answer struct {
-		Code    int
-		Success bool
-		Message string
-		Data    struct {
-			Files []struct {
-				Path, Type, Sha256 string
-				Size               int64
-			}
-		}
-	}
-	if _, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &answer); err != nil {
+	var answer scopeList
+	if _, _, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &answer); err != nil {
 		return nil, err
-	}
-	if !answer.Success {
-		return nil, fmt.Errorf("%s: %w: %s", n, ErrNotFound, redact.Clip(answer.Message))
 	}
 	if len(answer.Data.Files) >= maxModelScope {
 		return nil, fmt.Errorf("%s: the repository has %d files or more, which ModelScope does not list completely",

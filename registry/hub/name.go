@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/ingotml/ingot/limits"
@@ -29,11 +30,12 @@ type Name struct {
 
 // prefixes are the ways to write a host.
 var prefixes = []struct{ prefix, host string }{
-	{"hf.co/", HuggingFace}, {"huggingface.co/", HuggingFace}, {"hf://", HuggingFace},
-	{"https://hf.co/", HuggingFace}, {"https://huggingface.co/", HuggingFace},
-	{"modelscope.cn/", ModelScope}, {"www.modelscope.cn/", ModelScope},
-	{"https://modelscope.cn/models/", ModelScope}, {"https://www.modelscope.cn/models/", ModelScope},
+	{"hf.co/", HuggingFace}, {"huggingface.co/", HuggingFace}, {hfScheme, HuggingFace},
+	{"www.huggingface.co/", HuggingFace}, {"modelscope.cn/", ModelScope}, {"www.modelscope.cn/", ModelScope},
 }
+
+// hfScheme begins the names of huggingface_hub's file system: hf://ORG/REPO/FILE.
+const hfScheme = "hf://"
 
 // IsName reports whether a text is meant as a name of a hub. It may be invalid.
 func IsName(s string) bool {
@@ -41,17 +43,42 @@ func IsName(s string) bool {
 	return ok
 }
 
+// cutHost cuts what begins a name: a hub, with or without http:// or https://, or the address of the mirror that
+// HF_ENDPOINT or MODELSCOPE_ENDPOINT name.
 func cutHost(s string) (host, rest string, ok bool) {
+	for _, mirror := range []struct{ variable, host string }{
+		{"HF_ENDPOINT", HuggingFace}, {"MODELSCOPE_ENDPOINT", ModelScope},
+	} {
+		endpoint := strings.TrimRight(os.Getenv(mirror.variable), "/")
+		if rest, ok := cutPrefix(s, endpoint+"/"); ok && strings.Contains(endpoint, "://") {
+			return mirror.host, rest, true
+		}
+	}
+	name, isAddress := cutPrefix(s, "https://")
+	if !isAddress {
+		name, isAddress = cutPrefix(s, "http://")
+	}
+	if !isAddress {
+		name = s
+	}
 	for _, p := range prefixes {
-		if len(s) > len(p.prefix) && strings.EqualFold(s[:len(p.prefix)], p.prefix) {
-			return p.host, s[len(p.prefix):], true
+		if rest, ok := cutPrefix(name, p.prefix); ok && !(isAddress && p.prefix == hfScheme) {
+			return p.host, rest, true
 		}
 	}
 	return "", "", false
 }
 
-// ParseName parses a name. hf:// and huggingface.co/ mean hf.co/, and the address of a repository's page is a name too.
-// Errors are [ErrName].
+// cutPrefix cuts a prefix in any case, if something follows it.
+func cutPrefix(s, prefix string) (rest string, ok bool) {
+	if len(s) > len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+// ParseName parses a name. hf:// and huggingface.co/ mean hf.co/, and the address of a repository's page, or of a file
+// there, is a name too. Errors are [ErrName].
 func ParseName(s string) (Name, error) {
 	n, reason := parseName(s)
 	if reason != "" {
@@ -70,35 +97,64 @@ func parseName(s string) (n Name, reason string) {
 		return n, fmt.Sprintf("it is longer than %d bytes after its hub", limits.HubName)
 	}
 	n.Host = host
-	repository, revision, pinned := strings.Cut(strings.TrimSuffix(rest, "/"), "@")
-	if pinned {
-		revision, n.File, ok = strings.Cut(revision, ":")
+	if i := strings.IndexAny(rest, "?#@:"); i >= 0 && (rest[i] == '?' || rest[i] == '#') {
+		rest = rest[:i] // of an address; a revision and a file may contain them
+	}
+	rest = strings.TrimSuffix(rest, "/")
+	if after, ok := strings.CutPrefix(rest, "models/"); ok && strings.Contains(after, "/") {
+		rest = after // as in modelscope.cn/models/ORG/REPO
+	}
+	pinned := false
+	if page, is := cutPage(rest, strings.HasPrefix(strings.ToLower(s), hfScheme)); is {
+		n.Repository = page.repository
+		if n.Revision, n.File, reason = page.parse(); reason != "" {
+			return n, reason
+		}
+		pinned = n.Revision != ""
 	} else {
-		repository, n.File, ok = strings.Cut(repository, ":")
+		n.Repository, n.Revision, pinned = strings.Cut(rest, "@")
+		if pinned {
+			n.Revision, n.File, ok = strings.Cut(n.Revision, ":")
+		} else {
+			n.Repository, n.File, ok = strings.Cut(n.Repository, ":")
+		}
+		if ok && n.File == "" {
+			return n, "nothing follows the colon"
+		}
 	}
-	if ok && n.File == "" {
-		return n, "nothing follows the colon"
+	n.Repository = strings.TrimSuffix(n.Repository, ".git")
+	n.Revision = strings.NewReplacer("%2F", "/", "%2f", "/").Replace(n.Revision) // as addresses have it
+	return n, n.check(pinned)
+}
+
+// check returns what is wrong with a name.
+func (n Name) check(pinned bool) string {
+	parts := strings.Split(n.Repository, "/")
+	if n.Host == HuggingFace {
+		if what := otherKinds[strings.ToLower(parts[0])]; what != "" && len(parts) > 1 {
+			return fmt.Sprintf("it names a %s of the hub, and ingot reads models", what)
+		}
 	}
-	if page, tree, isPage := strings.Cut(repository, "/tree/"); isPage && !pinned {
-		repository, revision, pinned = page, tree, true
-	}
-	n.Repository, n.Revision = repository, revision
-	parts := strings.Split(repository, "/")
-	if len(parts) > 2 || host == ModelScope && len(parts) != 2 {
-		return n, "the repository is not ORG/REPO"
+	if len(parts) > 2 || n.Host == ModelScope && len(parts) != 2 {
+		return "the repository is not ORG/REPO"
 	}
 	for _, part := range parts {
 		if reason := checkPart(part); reason != "" {
-			return n, reason
+			return reason
 		}
 	}
-	if pinned && !validRevision(revision) {
-		return n, "what follows @ is not a branch, tag or commit"
+	if pinned && !validRevision(n.Revision) {
+		return "what follows @ is not a branch, tag or commit"
 	}
 	if !validFile(n.File) {
-		return n, "what follows the colon is not a file or a type"
+		return "what follows the colon is not a file or a type"
 	}
-	return n, ""
+	return ""
+}
+
+// otherKinds are the first parts of addresses that are no models.
+var otherKinds = map[string]string{
+	"datasets": "dataset", "spaces": "space", "collections": "collection", "papers": "paper", "buckets": "bucket",
 }
 
 // checkPart checks ORG or REPO, by the rules of huggingface_hub's validate_repo_id.

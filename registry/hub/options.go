@@ -3,19 +3,14 @@ package hub
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
@@ -23,15 +18,25 @@ import (
 type Options struct {
 	Endpoint string // of the Hugging Face hub; "" = https://huggingface.co
 	Token    string // for the endpoint; "" = anonymous
+	// TokenFrom is where the token is, for messages: a variable of the environment, or a file; "" = HF_TOKEN.
+	TokenFrom string
 	// ModelScope is ModelScope's endpoint; "" = https://www.modelscope.cn. ModelScopeToken is for it.
 	ModelScope, ModelScopeToken string
 
-	Cache   string // folder of huggingface_hub's cache; "" = none
-	Offline bool   // use the cache only
-	Keep    bool   // store what is read in the cache, in whole files
+	Cache string // folder of huggingface_hub's cache; "" = none
+	// Verified is the folder where it is remembered which files of the cache have the bytes that their names say; "" =
+	// nowhere. See package verified.
+	Verified string
+
+	Offline bool // use the cache only
+	Keep    bool // store what is read in the cache, in whole files
 	// Verify reads every byte of each file with weights, so that its SHA-256 can be checked. Otherwise it is checked where
 	// every byte is read anyway.
 	Verify bool
+
+	// Strict makes an error of what is a notice otherwise: a token that is refused for a public repository, a file of the
+	// cache that is damaged.
+	Strict bool
 
 	Memory    int64                                      // for what is read ahead, in bytes; 0 = 64 MiB
 	Attempts  int                                        // without progress; 0 = 10
@@ -82,45 +87,8 @@ func Environment(getenv func(string) string) (Options, error) {
 		o.Stall = time.Duration(seconds) * time.Second
 	}
 	var err error
-	o.Token, err = token(getenv, home)
+	o.Token, o.TokenFrom, err = findToken(getenv, home)
 	return o, err
-}
-
-// token finds the user's token, in the order of huggingface_hub.
-func token(getenv func(string) string, home string) (string, error) {
-	if isTrue(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
-		return "", nil
-	}
-	text := cmp.Or(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN"))
-	from := "HF_TOKEN"
-	if text == "" {
-		path := getenv("HF_TOKEN_PATH")
-		if path == "" && home != "" {
-			path = filepath.Join(home, "token")
-		}
-		if path == "" {
-			return "", nil
-		}
-		from = path
-		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, limits.HubToken+1))
-		if err != nil {
-			return "", err
-		}
-		text = string(b)
-	}
-	text = strings.TrimSpace(strings.NewReplacer("\r", "", "\n", "").Replace(text))
-	if len(text) > limits.HubToken || strings.ContainsFunc(text, isControl) {
-		return "", fmt.Errorf("%s: it is not a token", from)
-	}
-	return text, nil
 }
 
 func isTrue(s string) bool {

@@ -1,21 +1,25 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // entry is a file of a repository.
 type entry struct {
 	path   string
 	size   int64
-	etag   string // names the contents: sha256 of a large file, git's sha1 of others
+	etag   string // names the contents: sha256 of a large file, git's sha1 of others; "" = nothing is published
 	sha256 string // of a large file; "" = not published
 }
 
@@ -70,66 +74,113 @@ func (c *Client) open(ctx context.Context, n Name) (*Folder, error) {
 // huggingFace is the protocol of the Hugging Face hub. See https://huggingface.co/docs/hub/api.
 type huggingFace struct{}
 
-func (huggingFace) commit(ctx context.Context, c *Client, n Name) (string, error) {
-	revision := n.Revision
-	if revision == "" {
-		revision = "main"
+// revisionInfo is what the hub says of a repository at a revision.
+type revisionInfo struct {
+	SHA      string
+	Error    string
+	Siblings []sibling
+}
+
+func (i *revisionInfo) failed() (int, string) {
+	if i.SHA == "" && i.Error != "" {
+		return http.StatusNotFound, i.Error
 	}
-	u, err := url.Parse(c.opts.Endpoint + "/api/models/" + n.Repository + "/revision/" + escape(revision))
+	return 0, ""
+}
+
+func (huggingFace) commit(ctx context.Context, c *Client, n Name) (string, error) {
+	var about revisionInfo
+	err := c.about(ctx, n, cmp.Or(n.Revision, "main"), "", &about)
+	if n.Revision == "" && fallBack(err) { // a hub that knows the default branch only
+		if c.about(ctx, n, "", "", &about) == nil {
+			err = nil
+		}
+	}
 	if err != nil {
 		return "", err
 	}
-	var info struct {
-		SHA string `json:"sha"`
-	}
-	if _, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &info); err != nil {
-		return "", err
-	}
-	if !isCommit(info.SHA) || isCommit(revision) && info.SHA != revision {
+	if !isCommit(about.SHA) || isCommit(n.Revision) && about.SHA != n.Revision {
 		return "", fmt.Errorf("%s: the hub named no commit of the revision", n)
 	}
-	return info.SHA, nil
+	return about.SHA, nil
 }
 
-func (huggingFace) list(ctx context.Context, c *Client, n Name, commit string) ([]entry, error) {
+// about asks for what the hub says of a revision; "" is the default branch.
+func (c *Client) about(ctx context.Context, n Name, revision, query string, into *revisionInfo) error {
+	address := c.opts.Endpoint + "/api/models/" + n.Repository
+	if revision != "" {
+		address += "/revision/" + escape(revision)
+	}
+	u, err := url.Parse(address + query)
+	if err == nil {
+		_, _, err = c.document(ctx, call{what: n.String(), url: u, host: n.Host}, into)
+	}
+	return err
+}
+
+// list lists the files of a commit: with /tree/, or else from what the hub says of the commit.
+func (s huggingFace) list(ctx context.Context, c *Client, n Name, commit string) ([]entry, error) {
+	out, err := s.tree(ctx, c, n, commit)
+	if fallBack(err) {
+		var other error
+		if out, other = s.siblings(ctx, c, n, commit); other != nil {
+			return nil, fmt.Errorf("%w; and without /tree/: %w", err, other)
+		}
+		err = nil
+	}
+	if err == nil {
+		err = checkEntries(n, out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, c.measure(ctx, n, commit, out)
+}
+
+// fallBack reports whether a hub refuses a request because it does not know this part of the API. What it says of a
+// repository or revision by a code is no such refusal.
+func fallBack(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Code == "" && verdict.Of(status.step, status.Status) == verdict.FallBack
+}
+
+func (huggingFace) tree(ctx context.Context, c *Client, n Name, commit string) ([]entry, error) {
 	u, err := url.Parse(c.opts.Endpoint + "/api/models/" + n.Repository + "/tree/" + commit +
 		"?recursive=true&expand=false")
 	if err != nil {
 		return nil, err
 	}
 	var out []entry
+	listed, walk := 0, pages{first: u}
 	for u != nil {
 		var page []struct {
 			Type, Path, OID string
-			Size            int64
-			LFS             *struct {
-				OID  string
-				Size int64
-			}
+			Size            *int64
+			LFS             *lfs
 		}
-		h, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &page)
+		h, at, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &page)
+		if err != nil && u != walk.first {
+			return nil, fmt.Errorf("%w: a page is missing: %v", errPages, err) // no other way in the middle
+		}
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range page {
-			if e.Type != "file" {
-				continue
+			if e.Type == "file" {
+				out = append(out, newEntry(e.Path, e.OID, e.Size, e.LFS))
 			}
-			f := entry{path: e.Path, size: e.Size, etag: e.OID}
-			if e.LFS != nil {
-				f.etag, f.sha256, f.size = e.LFS.OID, e.LFS.OID, e.LFS.Size
-			}
-			out = append(out, f)
 		}
-		if len(out) > limits.HubFiles {
+		if listed += len(page); listed > limits.HubFiles {
 			return nil, fmt.Errorf("%s: the repository has more than %d files", n, limits.HubFiles)
 		}
-		if len(page) == 0 {
-			break
+		if u, err = walk.next(h, at); err != nil {
+			return nil, fmt.Errorf("%s: %w", n, err)
 		}
-		u = nextPage(h, u)
+		if u != nil && len(page) == 0 {
+			return nil, fmt.Errorf("%s: %w: a page in the middle is empty", n, errPages)
+		}
 	}
-	return out, checkEntries(n, out)
+	return out, nil
 }
 
 func (huggingFace) file(endpoint string, n Name, commit, path string) string {
@@ -145,7 +196,7 @@ func checkEntries(n Name, list []entry) error {
 		switch {
 		case !fs.ValidPath(e.path) || strings.ContainsAny(e.path, "\\\x00") || strings.ContainsFunc(e.path, isControl):
 			return fmt.Errorf("%s: the hub lists a file with an invalid name: %q", n, redact.Clip(e.path))
-		case e.size < 0 || e.etag != "" && !isHex(e.etag) || e.sha256 != "" && (len(e.sha256) != 64 || !isHex(e.sha256)):
+		case e.size < unknownSize || e.etag != "" && !isHex(e.etag) || e.sha256 != "" && (len(e.sha256) != 64 || !isHex(e.sha256)):
 			return fmt.Errorf("%s: the hub lists %s with an invalid size or hash", n, redact.Clip(e.path))
 		}
 	}

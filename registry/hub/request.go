@@ -2,18 +2,17 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // call is a request for a repository or a file of one.
@@ -23,9 +22,12 @@ type call struct {
 	host   string   // of the name, which decides on the token
 	ranges string   // value of Range; "" = the whole
 	named  address.Class
+	step   verdict.Step
+	head   bool // ask for the header only
+	bare   bool // send no token
 }
 
-// send sends a GET and follows no redirect. The response's body fails when no byte arrives for a while.
+// send sends a request and follows no redirect. The response's body fails when no byte arrives for a while.
 func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watch := time.AfterFunc(c.opts.Stall, func() { cancel(errStalled) })
@@ -33,7 +35,11 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 		watch.Stop()
 		cancel(nil)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.url.String(), nil)
+	method := http.MethodGet
+	if q.head {
+		method = http.MethodHead
+	}
+	req, err := http.NewRequestWithContext(ctx, method, q.url.String(), nil)
 	if err != nil {
 		stop()
 		return nil, errors.New(q.what + ": the hub named an invalid address")
@@ -47,8 +53,7 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 	if q.ranges != "" {
 		req.Header.Set("Range", q.ranges)
 	}
-	endpoint, token := c.endpoint(q.host)
-	if home, err := url.Parse(endpoint); err == nil && token != "" && origin(home) == origin(q.url) {
+	if token := c.tokenFor(q); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := c.transport.RoundTrip(req)
@@ -62,6 +67,10 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 	}
 	c.reached.Store(true)
 	resp.Body = &watchedBody{resp.Body, ctx, watch, c.opts.Stall, stop, q.what}
+	if err := decode(resp); err != nil {
+		discard(resp)
+		return nil, fmt.Errorf("%s: %w", q.what, err)
+	}
 	return resp, nil
 }
 
@@ -106,11 +115,11 @@ func (b *watchedBody) Close() error {
 	return err
 }
 
-// follow sends a GET and follows redirects, up to one that leads away from the origin of stay; nil = follows all.
+// follow sends a request and follows redirects, up to one that leads away from the origin of stay; nil = follows all.
 // It returns the last response, whose body the caller closes, and the address of it.
 func (c *Client) follow(ctx context.Context, q call, stay *url.URL) (*http.Response, call, error) {
 	for n := 0; ; n++ {
-		resp, err := c.send(ctx, q)
+		resp, err := c.sendEither(ctx, q)
 		if err != nil {
 			return nil, q, err
 		}
@@ -153,57 +162,4 @@ func redirect(resp *http.Response, q call) (*url.URL, error) {
 func discard(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 	_ = resp.Body.Close()
-}
-
-// document fetches an answer of the API, and the header with it.
-func (c *Client) document(ctx context.Context, q call, into any) (http.Header, error) {
-	a := &attempts{c: c, what: q.what}
-	for {
-		h, err := c.documentOnce(ctx, q, into)
-		if err == nil {
-			return h, nil
-		}
-		if err := a.backoff(ctx, err); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (c *Client) documentOnce(ctx context.Context, q call, into any) (http.Header, error) {
-	resp, q, err := c.follow(ctx, q, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer discard(resp)
-	if resp.StatusCode != http.StatusOK {
-		return nil, statusError(q.what, resp)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limits.HubDocument+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > limits.HubDocument {
-		return nil, fmt.Errorf("%s: the hub's answer is larger than %d MiB", q.what, limits.HubDocument>>20)
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return nil, fmt.Errorf("%s: the hub's answer is not the JSON that it should be: %w", q.what, err)
-	}
-	return resp.Header, nil
-}
-
-// nextPage returns the address of the next page from a Link header (RFC 8288), or nil.
-func nextPage(h http.Header, from *url.URL) *url.URL {
-	for _, value := range h.Values("Link") {
-		for link := range strings.SplitSeq(value, ",") {
-			target, params, ok := strings.Cut(link, ";")
-			target = strings.TrimSpace(target)
-			if !ok || !strings.Contains(params, `rel="next"`) || !strings.HasPrefix(target, "<") {
-				continue
-			}
-			if u, err := from.Parse(strings.Trim(target, "<>")); err == nil && origin(u) == origin(from) {
-				return u
-			}
-		}
-	}
-	return nil
 }

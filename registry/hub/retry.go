@@ -19,15 +19,19 @@ const (
 // setting is wrong, which its user should learn soon.
 const unreachedAttempts = 4
 
+// wrongAttempts bounds the attempts that get a wrong answer from servers that work: waiting seldom changes it.
+const wrongAttempts = 5
+
 // attempts counts consecutive failures without progress. It is not safe for concurrent use.
 type attempts struct {
 	c      *Client
 	what   string
 	failed int
+	wrong  int // of these, answers with another body than promised, and addresses that were refused
 }
 
 // progress restores the budget.
-func (a *attempts) progress() { a.failed = 0 }
+func (a *attempts) progress() { a.failed, a.wrong = 0, 0 }
 
 // backoff waits before the next attempt and returns nil. It returns err at once if it is not temporary or the budget is
 // spent.
@@ -42,10 +46,14 @@ func (a *attempts) backoff(ctx context.Context, err error) error {
 	if !a.c.reached.Load() {
 		limit = min(limit, unreachedAttempts)
 	}
-	if a.failed++; a.failed >= limit {
+	expired := errors.Is(err, errExpired)
+	if expired || errors.Is(err, errBody) {
+		a.wrong++
+	}
+	if a.failed++; a.failed >= limit || a.wrong >= wrongAttempts {
 		return fmt.Errorf("%w (after %d attempts)", err, a.failed)
 	}
-	if errors.Is(err, errExpired) && a.failed == 1 {
+	if expired && a.failed == 1 {
 		return nil // nothing to wait for
 	}
 	delay := min(firstDelay<<min(a.failed-1, 10), maxDelay)

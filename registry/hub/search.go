@@ -40,7 +40,7 @@ func (c *Client) Search(ctx context.Context, text string, limit int) ([]Found, e
 			Quantization json.RawMessage `json:"quantization_config"`
 		}
 	}
-	if _, err := c.document(ctx, call{what: "search", url: u, host: HuggingFace}, &list); err != nil {
+	if _, _, err := c.document(ctx, call{what: "search", url: u, host: HuggingFace}, &list); err != nil {
 		return nil, err
 	}
 	var out []Found
