@@ -97,6 +97,15 @@ func (c *Client) endpoint(host string) string {
 	return c.opts.Endpoint
 }
 
+// skipped tells that something that is not needed did not work. With [Options.Strict], that is an error.
+func (c *Client) skipped(text string) error {
+	if c.opts.Strict {
+		return errors.New(text)
+	}
+	c.opts.Notice("warning: " + text)
+	return nil
+}
+
 // temporary reports whether the same request may succeed later.
 func temporary(err error) bool {
 	var status *StatusError

@@ -36,11 +36,14 @@ func (f *Folder) openLocal(file *file) (*os.File, error) {
 	for _, path := range f.cache.places(file.entry) {
 		opened, err := f.openAt(file, path)
 		if err != nil && !f.c.opts.Offline && !f.c.opts.Strict && f.ctx.Err() == nil {
-			f.c.opts.Notice(fmt.Sprintf("warning: the hub's cache: %v; reading the file from the hub instead", err))
+			_ = f.c.skipped(fmt.Sprintf("%v; reading %s from the hub instead", err, file.what()))
 			continue
 		}
-		if opened != nil || err != nil {
-			return opened, err
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; remove it and download it again", file.what(), err)
+		}
+		if opened != nil {
+			return opened, nil
 		}
 	}
 	l.known = true
@@ -94,7 +97,7 @@ func (f *Folder) compare(file *file, path string, opened *os.File) (bool, error)
 		return false, err
 	}
 	if hashes.check(path) != nil {
-		return false, damaged(file, path)
+		return false, fmt.Errorf("%s: the file of the hub's cache is damaged: %w from the one in its name", path, ErrChecksum)
 	}
 	after, err := opened.Stat()
 	if err != nil {
@@ -108,12 +111,6 @@ func (f *Folder) compare(file *file, path string, opened *os.File) (bool, error)
 }
 
 func (c *Client) verified() verified.Records { return verified.Records(c.opts.Verified) }
-
-// damaged reports a copy that has other bytes than its name says.
-func damaged(file *file, path string) error {
-	return fmt.Errorf("%s: %s has other bytes than its name says, %s: %w; remove the file and download it again",
-		file.what(), path, file.etag, ErrChecksum)
-}
 
 // checkLocal checks that the files that were read from the cache are still those that were compared, and remembers
 // them.

@@ -76,14 +76,14 @@ type huggingFace struct{}
 
 // revisionInfo is what the hub says of a repository at a revision.
 type revisionInfo struct {
-	SHA      string
-	Error    string
-	Siblings []sibling
+	SHA            string
+	Error, Message string
+	Siblings       []sibling
 }
 
 func (i *revisionInfo) failed() (int, string) {
-	if i.SHA == "" && i.Error != "" {
-		return http.StatusNotFound, i.Error
+	if text := i.Error + i.Message; i.SHA == "" && text != "" {
+		return http.StatusNotFound, text
 	}
 	return 0, ""
 }

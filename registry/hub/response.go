@@ -51,16 +51,18 @@ func (f *file) checkResponse(t *target, resp *http.Response, offset int64, n int
 	return nil
 }
 
-// checkETag compares the entity tags of a target's responses.
+// checkETag compares the entity tags of a target's responses. Servers that share their work may have different ones, so
+// they do not matter if all bytes are compared with their hash before they are used.
 func (f *file) checkETag(t *target, resp *http.Response) error {
 	etag := trimETag(resp.Header.Get("ETag"))
-	if etag == "" {
+	if etag == "" || f.c.opts.Keep && newContent(f.etag, f.size) != nil {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t.etag != "" && t.etag != etag {
-		return f.changed("its etag is another")
+		return fmt.Errorf("%w; if that does not help, use --keep-source, which compares whole files with their hashes",
+			f.changed("its etag is another"))
 	}
 	t.etag = etag
 	return nil

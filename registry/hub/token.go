@@ -68,7 +68,7 @@ func (c *Client) sendEither(ctx context.Context, q call) (*http.Response, error)
 		if refusal.Message != "" {
 			said = fmt.Sprintf(" (%q)", refusal.Message)
 		}
-		c.opts.Notice(fmt.Sprintf("warning: %s: the hub refuses the token in %s%s; reading without it, as everybody may; "+
+		_ = c.skipped(fmt.Sprintf("%s: the hub refuses the token in %s%s; reading without it, as everybody may; "+
 			"remove the token, or get another one", q.host, t.from, said))
 	}
 	return second, nil

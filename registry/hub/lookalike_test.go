@@ -1,0 +1,628 @@
+package hub
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/registry/hub/hubtest"
+)
+
+// few are the files of a repository that is quickly made.
+var few = sync.OnceValue(func() map[string]hubtest.Content {
+	list := files()
+	list["model-1.safetensors"] = hubtest.Bytes(random(1, 400_000))
+	return list
+})
+
+// answers lets a fake answer some requests in its own way, as look-alikes and broken servers do.
+func answers(h *hubtest.Hub, before func(w http.ResponseWriter, r *http.Request, cdn bool) bool) {
+	h.Set(func(h *hubtest.Hub) { h.Before = before })
+}
+
+// isTree, isInfo and isFile tell requests apart.
+func isTree(r *http.Request) bool { return strings.Contains(r.URL.Path, "/tree/") }
+func isInfo(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/api/models/") && !isTree(r)
+}
+func isFile(r *http.Request) bool { return strings.Contains(r.URL.Path, "/resolve/") }
+
+// readAll opens a repository, announces and reads all files, and checks the bytes. Nothing may be different: an error
+// is fine, other bytes are not.
+func readAll(t *testing.T, c *Client, name string) error {
+	t.Helper()
+	n, err := ParseName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := c.Open(t.Context(), n)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if len(f.names) != len(few()) {
+		t.Errorf("%d files are listed, want %d", len(f.names), len(few()))
+	}
+	for _, name := range f.names { // the headers, as before any plan
+		if strings.HasSuffix(name, ".safetensors") {
+			file, err := f.Open(name)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			if _, err := file.(io.ReaderAt).ReadAt(make([]byte, 8), 0); err != nil {
+				return err
+			}
+		}
+	}
+	expectAll(f, few())
+	for _, name := range f.names {
+		file, err := f.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		want := few()[name].(hubtest.Bytes)
+		var got []byte
+		if strings.HasSuffix(name, ".safetensors") {
+			got, err = io.ReadAll(io.NewSectionReader(file.(io.ReaderAt), 0, int64(len(want))))
+		} else {
+			got, err = io.ReadAll(file)
+		}
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: other bytes", name)
+		}
+	}
+	return f.Verify(t.Context())
+}
+
+// expect compares an error with a text that it must contain; "" = there must be none.
+func expect(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v; want %q", what, err, want)
+	}
+}
+
+// The next page of a list is asked at the endpoint, wherever it is named. A list that does not lead to its end is an
+// error, never a shorter list.
+func TestPages(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		link func(home, path, query string) string // of the Link header; "" = none
+		want string
+	}{
+		{"the original hub", func(_, path, query string) string {
+			return "<https://huggingface.example" + path + "?" + query + `>; rel="next"`
+		}, ""},
+		{"a path", func(_, path, query string) string { return "<" + path + "?" + query + `>; rel="next"` }, ""},
+		{"a query", func(_, _, query string) string { return "<?" + query + ">;rel=next" }, ""},
+		{"below a folder", func(_, path, query string) string {
+			return "<https://hub.example/proxy" + path + "?" + query + `>; rel="next"`
+		}, ""},
+		{"several links", func(home, path, query string) string {
+			return `<https://a.example/x,y?cursor=1>; rel="prev", <` + home + path + "?" + query + `>; title="a"; rel="last next"`
+		}, ""},
+		{"another list", func(string, string, string) string {
+			return `<https://huggingface.example/api/models/other/model/tree/main?cursor=2>; rel="next"`
+		}, "on another host"},
+		{"no list", func(string, string, string) string { return `<https://evil.example/login>; rel="next"` }, "on another host, and not of this list: evil.example"},
+		{"a circle", func(home, path, _ string) string {
+			return "<" + home + path + `?recursive=true&expand=false>; rel="next"`
+		}, "circle"},
+		{"a circle of cursors", func(home, path, query string) string {
+			return "<" + home + path + "?cursor=" + map[bool]string{true: "4", false: "2"}[strings.Contains(query, "cursor=4")] + `>; rel="next"`
+		}, "circle"},
+		{"no address", func(string, string, string) string { return `<>; rel="next"` }, "invalid address"},
+		{"no brackets", func(string, string, string) string { return `https://x.example; rel="next"` }, "invalid address"},
+		{"no host", func(string, string, string) string { return `<http://[::1>; rel="next"` }, "invalid address"},
+	} {
+		h := start(t)
+		h.Add("tiny/model", few())
+		h.PageSize = 2
+		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+			if !isTree(r) {
+				return false
+			}
+			rec := httptest.NewRecorder()
+			h.Serve(rec, r)
+			for k, v := range rec.Header() {
+				w.Header()[k] = v
+			}
+			if link := rec.Header().Get("Link"); link != "" {
+				_, rest, _ := strings.Cut(link, "?")
+				query, _, _ := strings.Cut(rest, ">")
+				w.Header().Set("Link", c.link(h.URL(), r.URL.Path, query))
+			}
+			_, _ = w.Write(rec.Body.Bytes())
+			return true
+		})
+		err := readAll(t, client(h, Options{Token: "hf_secret", Stall: time.Minute}), "hf.co/tiny/model")
+		expect(t, c.what, err, c.want)
+		if c.want != "" && !errors.Is(err, errPages) {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}
+
+// A page in the middle that is empty or missing is an error.
+func TestPageMissing(t *testing.T) {
+	for what, c := range map[string]struct {
+		status int
+		body   string
+		want   string
+	}{
+		"empty":   {200, "[]", "a page in the middle is empty"},
+		"missing": {404, "", "a page is missing"},
+		"gone":    {410, "", "a page is missing"},
+	} {
+		h := start(t)
+		h.Add("tiny/model", few())
+		h.PageSize = 2
+		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+			if !isTree(r) || r.URL.Query().Get("cursor") != "2" {
+				return false
+			}
+			w.Header().Set("Link", "<"+r.URL.Path+`?cursor=4>; rel="next"`)
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+			return true
+		})
+		expect(t, what, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), c.want)
+	}
+}
+
+// A hub without /tree/ is read by the siblings of the revision, whose sizes it may not say. Both ways may fail.
+func TestWithoutTree(t *testing.T) {
+	type sibling map[string]any
+	names := func(extra func(path string, s sibling)) func() any {
+		return func() any {
+			var list []any
+			for path := range few() {
+				s := sibling{"rfilename": path}
+				if extra != nil {
+					extra(path, s)
+				}
+				list = append(list, s)
+			}
+			return list
+		}
+	}
+	sizes := names(func(path string, s sibling) { s["size"] = few()[path].Size() })
+	for _, c := range []struct {
+		what     string
+		status   int // of /tree/
+		siblings func() any
+		head     int // status of HEAD; 0 = the fake's
+		get      int
+		want     string
+	}{
+		{"names", 404, names(nil), 0, 0, ""},
+		{"sizes", 405, sizes, 500, 0, ""},
+		{"no HEAD", 501, names(nil), 405, 0, ""},
+		{"HEAD for another method", 410, names(nil), 403, 0, ""},
+		{"HEAD without a length", 400, names(nil), 200, 0, ""},
+		{"no sizes at all", 404, names(nil), 405, 404, "no such file"},
+		{"no siblings", 404, func() any { return nil }, 0, 0, "lists no files"},
+		{"negative", 404, names(func(_ string, s sibling) { s["size"] = -5 }), 0, 0, "invalid size"},
+		{"names that leave", 404, func() any { return []any{sibling{"rfilename": "../x", "size": 1}} }, 0, 0, "invalid name"},
+		{"no fallback", 403, names(nil), 0, 0, "no access"},
+	} {
+		h := start(t)
+		repository := h.Add("tiny/model", few())
+		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+			switch {
+			case isTree(r):
+				w.WriteHeader(c.status)
+			case isInfo(r):
+				_ = json.NewEncoder(w).Encode(map[string]any{"sha": repository.Head(), "siblings": c.siblings()})
+			case isFile(r) && r.Method == http.MethodHead && c.head != 0:
+				w.WriteHeader(c.head)
+			case isFile(r) && r.Method == http.MethodGet && c.get != 0:
+				w.Header().Set("X-Error-Code", "EntryNotFound")
+				w.WriteHeader(c.get)
+			default:
+				return false
+			}
+			return true
+		})
+		expect(t, c.what, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), c.want)
+	}
+}
+
+// A hub that knows no revisions has its default branch.
+func TestWithoutRevision(t *testing.T) {
+	h := start(t)
+	h.Add("tiny/model", few())
+	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+		if strings.HasSuffix(r.URL.Path, "/revision/main") {
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		}
+		return false
+	})
+	expect(t, "default", readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), "")
+	expect(t, "main", readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model@main"), "not on the hub")
+}
+
+// A size of 0 beside the hash of other bytes, as some mirrors list all files, is none.
+func TestSizeZero(t *testing.T) {
+	h := start(t)
+	h.Add("tiny/model", few())
+	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+		if !isTree(r) {
+			return false
+		}
+		rec := httptest.NewRecorder()
+		h.Serve(rec, r)
+		var list []map[string]any
+		_ = json.Unmarshal(rec.Body.Bytes(), &list)
+		for _, e := range list {
+			e["size"] = 0
+			if l, ok := e["lfs"].(map[string]any); ok {
+				delete(l, "size")
+			}
+		}
+		_ = json.NewEncoder(w).Encode(list)
+		return true
+	})
+	expect(t, "size 0", readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), "")
+}
+
+// compressed answers with what the fake would, compressed.
+func compressed(h *hubtest.Hub, coding string, w http.ResponseWriter, r *http.Request) {
+	r.Header.Del("Range")
+	rec := httptest.NewRecorder()
+	h.Serve(rec, r)
+	for k, v := range rec.Header() {
+		w.Header()[k] = v
+	}
+	w.Header().Del("Content-Length")
+	w.Header().Set("Content-Encoding", coding)
+	var z io.WriteCloser = nopCloser{w}
+	switch coding {
+	case "gzip":
+		z = gzip.NewWriter(w)
+	case "deflate":
+		z = zlib.NewWriter(w)
+	}
+	w.WriteHeader(rec.Code)
+	_, _ = z.Write(rec.Body.Bytes())
+	_ = z.Close()
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// Answers that are compressed although nobody asked are read, as far as that is possible.
+func TestCompressed(t *testing.T) {
+	for coding, want := range map[string]string{"gzip": "", "deflate": "", "br": `compressed as "br"`} {
+		for _, what := range []func(*http.Request) bool{isTree, isInfo, isFile} {
+			h := start(t)
+			h.Add("tiny/model", few())
+			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+				if cdn || !what(r) || strings.HasSuffix(r.URL.Path, ".safetensors") {
+					return false
+				}
+				compressed(h, coding, w, r)
+				return true
+			})
+			expect(t, coding, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), want)
+		}
+	}
+	for name, body := range map[string]string{"not gzip": "plain text", "nothing": ""} {
+		h := start(t)
+		h.Add("tiny/model", few())
+		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+			if !isTree(r) {
+				return false
+			}
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, body)
+			return true
+		})
+		expect(t, name, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), errBody.Error())
+	}
+}
+
+// wrongAnswers are bodies that come with status 200 in the place of a file or an answer.
+var wrongAnswers = map[string]string{
+	"empty":   "",
+	"message": `{"Code": 500, "Success": false, "Message": "busy"}`,
+	"page":    "<!DOCTYPE html><html><body>Please log in</body></html>",
+	"cut":     `[{"type": "file", "pa`,
+}
+
+// Wrong answers are asked for again, some times, and are told in the end.
+func TestWrongAnswers(t *testing.T) {
+	for what, body := range wrongAnswers {
+		for _, of := range []struct {
+			name string
+			is   func(r *http.Request, cdn bool) bool
+		}{
+			{"tree", func(r *http.Request, _ bool) bool { return isTree(r) }},
+			{"info", func(r *http.Request, _ bool) bool { return isInfo(r) }},
+			{"small file", func(r *http.Request, cdn bool) bool { return isFile(r) && strings.HasSuffix(r.URL.Path, "config.json") }},
+			{"weights", func(_ *http.Request, cdn bool) bool { return cdn }},
+		} {
+			for _, times := range []int{1, 1000} {
+				h := start(t)
+				h.Add("tiny/model", few())
+				var mu sync.Mutex
+				left := times
+				answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					if !of.is(r, cdn) || left == 0 {
+						return false
+					}
+					left--
+					_, _ = io.WriteString(w, body)
+					return true
+				})
+				err := readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model")
+				final := []string{"tree message", "tree page", "info page", "small file cut"} // nobody waits for them to pass
+				if passes := !slices.Contains(final, of.name+" "+what); times == 1 && passes != (err == nil) ||
+					times > 1 && err == nil {
+					t.Errorf("%s instead of %s, %d times: %v", what, of.name, times, err)
+				}
+				if used := times - left; used > 60 {
+					t.Errorf("%s instead of %s: asked %d times", what, of.name, used)
+				}
+				if err != nil && times > 1 && what == "message" && !strings.Contains(err.Error(), "busy") {
+					t.Errorf("%s: the text is lost: %v", of.name, err)
+				}
+			}
+		}
+	}
+}
+
+// Statuses of the server that the hub directs to: the file is resolved again, and not without end.
+func TestRefusedAddress(t *testing.T) {
+	for _, status := range []int{400, 401, 403, 404, 410} {
+		for _, always := range []bool{false, true} {
+			h := start(t)
+			h.Add("tiny/model", few())
+			var mu sync.Mutex
+			refused := map[string]bool{}
+			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				if !cdn || !always && refused[r.URL.Path] {
+					return false
+				}
+				refused[r.URL.Path] = true
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, "<Error><Code>ExpiredToken</Code><Message>The token has expired.</Message></Error>")
+				return true
+			})
+			err := readAll(t, client(h, Options{Token: "hf_secret", Stall: time.Minute}), "hf.co/tiny/model")
+			want := ""
+			if always {
+				want = "The token has expired. (after 5 attempts)"
+			}
+			expect(t, fmt.Sprint(status), err, want)
+			if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
+				t.Errorf("%d: the repository is blamed: %v", status, err)
+			}
+		}
+	}
+}
+
+// Every status that may pass is waited out, and one that stays ends the run.
+func TestStatuses(t *testing.T) {
+	for _, status := range []int{408, 425, 429, 499, 500, 502, 503, 504, 507, 509, 520, 522, 524, 529, 530} {
+		for _, of := range []func(r *http.Request, cdn bool) bool{
+			func(r *http.Request, _ bool) bool { return isTree(r) }, func(r *http.Request, _ bool) bool { return isFile(r) },
+			func(_ *http.Request, cdn bool) bool { return cdn },
+		} {
+			h := start(t)
+			h.Add("tiny/model", few())
+			var once sync.Once
+			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) (answered bool) {
+				if of(r, cdn) {
+					once.Do(func() {
+						w.WriteHeader(status)
+						answered = true
+					})
+				}
+				return answered
+			})
+			expect(t, fmt.Sprint(status), readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), "")
+		}
+	}
+}
+
+// A token that the hub refuses is left out for what everybody may read, with one warning that names where it is.
+func TestRefusedToken(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		status int
+		name   string
+		strict bool
+		want   string
+	}{
+		{"public", 401, "hf.co/tiny/model", false, ""},
+		{"forbidden", 403, "hf.co/tiny/model", false, ""},
+		{"strict", 401, "hf.co/tiny/model", true, "refuses the token in /home/ann/token"},
+		{"absent", 401, "hf.co/tiny/absent", false, "refuses the token in /home/ann/token"},
+		{"strict, forbidden", 403, "hf.co/tiny/model", true, "no access"},
+	} {
+		h := start(t)
+		h.Add("tiny/model", few())
+		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+			if r.Header.Get("Authorization") == "" {
+				return false
+			}
+			w.Header().Set("X-Error-Message", "Invalid credentials: hf_old")
+			w.WriteHeader(c.status)
+			return true
+		})
+		var told []string
+		opts := Options{Token: "hf_old", TokenFrom: "/home/ann/token", Strict: c.strict,
+			Stall: time.Minute, Notice: func(s string) { told = append(told, s) }}
+		err := readAll(t, client(h, opts), c.name)
+		expect(t, c.what, err, c.want)
+		text := fmt.Sprint(err, told)
+		if c.want == "" != (len(told) == 1) || strings.Contains(text, "hf_old") ||
+			!strings.Contains(text, "Invalid credentials: [hidden]") || strings.Contains(text, "HF_TOKEN") {
+			t.Errorf("%s: %q, %v", c.what, told, err)
+		}
+	}
+}
+
+// Without ranges, small files are read as a whole, and large ones with --keep-source: both ways of it, and a server
+// that also cuts them.
+func TestNoRanges(t *testing.T) {
+	list := few()
+	for _, c := range []struct {
+		what string
+		keep bool
+		cut  int64 // bytes of each response; 0 = all
+		want string
+	}{
+		{"small enough", false, 0, ""},
+		{"kept", true, 0, ""},
+		{"kept, cut", true, 200_000, "unexpected EOF (after 10 attempts)"},
+	} {
+		h := start(t)
+		h.Add("tiny/model", list)
+		answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+			if cdn {
+				r.Header.Del("Range")
+			}
+			if !cdn || c.cut == 0 {
+				return false
+			}
+			rec := httptest.NewRecorder()
+			h.ServeCDN(rec, r)
+			w.Header().Set("Content-Length", rec.Header().Get("Content-Length"))
+			_, _ = w.Write(rec.Body.Bytes()[:min(int64(rec.Body.Len()), c.cut)])
+			panic(http.ErrAbortHandler)
+		})
+		opts := Options{Keep: c.keep, Cache: t.TempDir(), Stall: time.Minute}
+		expect(t, c.what, readAll(t, client(h, opts), "hf.co/tiny/model"), c.want)
+	}
+	for host, remedy := range map[string]string{HuggingFace: "--keep-source", ModelScope: "modelscope download --model a/b"} {
+		f := &file{name: Name{Host: host, Repository: "a/b"}}
+		if err := f.noRanges("x"); !errors.Is(err, ErrNoRanges) || !strings.Contains(err.Error(), remedy) {
+			t.Error(err)
+		}
+	}
+}
+
+// Entity tags are compared without their weakness. Another tag is another file, unless all bytes are compared with
+// their hash.
+func TestETags(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		tags []string
+		keep bool
+		want string
+	}{
+		{"weak and strong", []string{`"a"`, `W/"a"`, "a", `w/"a"`}, false, ""},
+		{"other tags", []string{`"a"`, `"b"`}, false, "its etag is another"},
+		{"other tags, kept", []string{`"a"`, `"b"`}, true, ""},
+	} {
+		h := start(t)
+		h.Add("tiny/model", few())
+		var mu sync.Mutex
+		n := 0
+		answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+			if !cdn {
+				return false
+			}
+			rec := httptest.NewRecorder()
+			h.ServeCDN(rec, r)
+			for k, v := range rec.Header() {
+				w.Header()[k] = v
+			}
+			mu.Lock()
+			w.Header().Set("ETag", c.tags[n%len(c.tags)])
+			n++
+			mu.Unlock()
+			w.WriteHeader(rec.Code)
+			_, _ = w.Write(rec.Body.Bytes())
+			return true
+		})
+		opts := Options{Keep: c.keep, Cache: t.TempDir(), Stall: time.Minute}
+		expect(t, c.what, readAll(t, client(h, opts), "hf.co/tiny/model"), c.want)
+	}
+}
+
+// A pointer of Git LFS in a repository is named, whichever file it is in the place of.
+func TestPointer(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
+	for name := range few() {
+		list := maps.Clone(few())
+		list[name] = hubtest.Bytes(pointer)
+		h := start(t)
+		h.Add("tiny/model", list)
+		f := open(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model")
+		file, err := f.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = file.(io.ReaderAt).ReadAt(make([]byte, 8), 0)
+		for _, err := range []error{err, readError(file)} {
+			expect(t, name, err, "it is a Git LFS pointer to a file of 12345 bytes, not the file itself: it was published")
+		}
+	}
+}
+
+// A repository that a rename redirects is followed, and its pages are asked at the new name.
+func TestRenamed(t *testing.T) {
+	h := start(t)
+	h.Add("tiny/model", few())
+	h.PageSize = 2
+	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+		if !strings.Contains(r.URL.Path, "/Old/Name") && !strings.HasPrefix(r.URL.Path, "/Old/Name") {
+			return false
+		}
+		http.Redirect(w, r, strings.Replace(r.URL.RequestURI(), "/Old/Name", "/tiny/model", 1), http.StatusTemporaryRedirect)
+		return true
+	})
+	expect(t, "renamed", readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/Old/Name"), "")
+}
+
+// A list that never ends is refused.
+func TestEndlessList(t *testing.T) {
+	h := start(t)
+	h.Add("tiny/model", few())
+	n := 0
+	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+		if !isTree(r) {
+			return false
+		}
+		n++
+		w.Header().Set("Link", fmt.Sprintf(`<%s?cursor=%d>; rel="next"`, r.URL.Path, n))
+		var list []map[string]any
+		for i := range 2000 {
+			list = append(list, map[string]any{"type": "directory", "path": fmt.Sprint(n, i)})
+		}
+		_ = json.NewEncoder(w).Encode(list)
+		return true
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	name, _ := ParseName("hf.co/tiny/model")
+	_, err := client(h, Options{Stall: time.Minute}).Open(ctx, name)
+	expect(t, "endless", err, "more than 100000 files")
+}
