@@ -204,9 +204,10 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	if err := o.checkSearch(options.Precision); err != nil {
 		return err
 	}
+	o.hub.strict = o.transfer.strict
 	if o.dryRun {
 		limitMemory(dryRunMemory)
-		options.Remote = a.hubRemote(hubFlags{}, options.Memory)
+		options.Remote = a.hubRemote(hubFlags{strict: o.hub.strict}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ import (
 )
 
 // hubFlags are the flags of commands that make images of a hub's repositories.
-type hubFlags struct{ keep, verify bool }
+type hubFlags struct{ keep, verify, strict bool }
 
 func (h *hubFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&h.keep, "keep-source", false, "store the hub's files in its cache, HF_HUB_CACHE")
@@ -68,7 +68,7 @@ func (a *app) hubClient(o hubFlags, memory int64) (*hub.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts.Keep, opts.Verify = o.keep, o.verify
+	opts.Keep, opts.Verify, opts.Strict = o.keep, o.verify, o.strict
 	opts.Memory = min(max(memory/aheadShare, minAhead), maxAhead)
 	opts.UserAgent = "ingot/" + Version
 	opts.Verified = usercache.Dir("verified")
