@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/certify"
+	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/registry/sigstore"
@@ -142,6 +143,8 @@ func readText(path string) (string, error) {
 		return "", err
 	case len(b) > maxText:
 		return "", fmt.Errorf("%s is larger than %s; use a shorter text", path, size(maxText))
+	case filekind.Of(b, int64(len(b))).Kind == filekind.Pointer:
+		return "", fmt.Errorf("%s: %s", path, filekind.Of(b, int64(len(b))).Wrong())
 	case !utf8.Valid(b):
 		return "", fmt.Errorf("%s is not UTF-8 text; convert it first", path)
 	}

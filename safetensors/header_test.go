@@ -81,7 +81,7 @@ func TestReadHeaderDamaged(t *testing.T) {
 		{"length of all ones", length(math.MaxUint64, "{}"), ErrHeaderTooLarge,
 			"header too large: 18446744073709551615 bytes"},
 		{"Git LFS pointer", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"), ErrHeader,
-			"invalid header: it is a Git LFS pointer to a file of 5 bytes, not the file itself: run git lfs pull in its folder"},
+			"invalid header: it is a Git LFS pointer to a file of 5 bytes, not the file itself: run git lfs pull in its clone"},
 		{"web page", []byte("<!DOCTYPE html><html></html>"), ErrHeader,
 			"invalid header: it is an HTML page, as servers send with an error; download it again"},
 		{"GGUF", []byte("GGUF\x03\x00\x00\x00"), ErrHeader, "invalid header: it is a GGUF file, want a safetensors file"},

@@ -75,7 +75,7 @@ func (f Found) Wrong(want ...Kind) string {
 	case f.Kind == Unknown || slices.Contains(want, f.Kind):
 		return ""
 	case f.Kind == Pointer:
-		return fmt.Sprintf("it is %v, not the file itself: run git lfs pull in its folder, or download it again", f)
+		return fmt.Sprintf("it is %v, not the file itself: run git lfs pull in its clone, or get it from elsewhere", f)
 	case f.Stray():
 		return fmt.Sprintf("it is %v; download it again", f)
 	}

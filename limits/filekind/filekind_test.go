@@ -132,9 +132,9 @@ func TestWrong(t *testing.T) {
 		wanted        []Kind
 	}{
 		{pointer, "it is a Git LFS pointer to a file of 11422654 bytes, not the file itself: run git lfs pull in its " +
-			"folder, or download it again", []Kind{JSON}},
+			"clone, or get it from elsewhere", []Kind{JSON}},
 		{"version https://git-lfs.github.com/spec/v1\n", "it is a Git LFS pointer, not the file itself: run git lfs pull " +
-			"in its folder, or download it again", nil},
+			"in its clone, or get it from elsewhere", nil},
 		{"<html>", "it is an HTML page, as servers send with an error; download it again", []Kind{GGUF}},
 		{"", "it is empty; download it again", nil},
 		{"GGUF", "", []Kind{GGUF}},

@@ -13,12 +13,10 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/registry/hub/readahead"
 )
 
@@ -152,9 +150,7 @@ func (f *Folder) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{folder: f, file: file, local: local}
-	h.checked = sync.OnceValue(h.refusePointer)
-	return h, nil
+	return &handle{folder: f, file: file, local: local}, nil
 }
 
 // Expect announces ranges of files that will be read about once each, roughly in this order. whole says that nothing
@@ -289,11 +285,10 @@ func (i info) Mode() fs.FileMode {
 
 // handle is an open file.
 type handle struct {
-	folder  *Folder
-	file    *file
-	local   *os.File // in the cache; nil = remote
-	data    *bytes.Reader
-	checked func() error // before the first read
+	folder *Folder
+	file   *file
+	local  *os.File // in the cache; nil = remote
+	data   *bytes.Reader
 }
 
 func (h *handle) Stat() (fs.FileInfo, error) {
@@ -307,35 +302,8 @@ func (h *handle) Close() error {
 	return nil
 }
 
-// refusePointer refuses a file that is a pointer of Git LFS: its owner has published it by mistake. Only a short file
-// can be one.
-func (h *handle) refusePointer() error {
-	if h.file.size == 0 || h.file.size > filekind.HeadSize {
-		return nil
-	}
-	head := make([]byte, h.file.size)
-	if h.local == nil {
-		data, err := h.folder.small(h.file)
-		if err != nil {
-			return err
-		}
-		h.data = bytes.NewReader(data)
-		head = data
-	} else if _, err := h.local.ReadAt(head, 0); err != nil {
-		return err
-	}
-	if found := filekind.Of(head, h.file.size); found.Kind == filekind.Pointer {
-		return fmt.Errorf("%s: it is %s, not the file itself: it was published without Git LFS; use another revision or "+
-			"repository", h.file.what(), found)
-	}
-	return nil
-}
-
 // Read reads the file in order. It fetches the whole file first, because only small files are read this way.
 func (h *handle) Read(p []byte) (int, error) {
-	if err := h.checked(); err != nil {
-		return 0, err
-	}
 	if h.local != nil {
 		return h.local.Read(p)
 	}
@@ -351,14 +319,8 @@ func (h *handle) Read(p []byte) (int, error) {
 
 // ReadAt reads a range.
 func (h *handle) ReadAt(p []byte, offset int64) (int, error) {
-	if err := h.checked(); err != nil {
-		return 0, err
-	}
 	if h.local != nil {
 		return h.local.ReadAt(p, offset)
-	}
-	if h.data != nil {
-		return h.data.ReadAt(p, offset)
 	}
 	n := max(min(int64(len(p)), h.file.size-offset), 0)
 	var err error
