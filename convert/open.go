@@ -93,8 +93,8 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*source.Source,
 		return nil, err
 	}
 	if err != nil && strings.Contains(c.Value, "://") {
-		return nil, o.located(c, errors.New("it is the address of no hub that ingot knows; a repository is hf.co/ORG/REPO, and "+
-			"HF_ENDPOINT is for the address of a mirror"))
+		return nil, o.located(c, errors.New("it is the address of no hub that ingot knows; a repository is "+
+			"hf.co/ORG/REPO, and HF_ENDPOINT is for the address of a mirror"))
 	}
 	if err != nil {
 		return nil, o.located(c, fmt.Errorf("there is no such folder, and it is not a valid model name: %w", err))

@@ -97,7 +97,7 @@ func (f *Folder) compare(file *file, path string, opened *os.File) (bool, error)
 		return false, err
 	}
 	if hashes.check(path) != nil {
-		return false, fmt.Errorf("%s: the file of the hub's cache is damaged: %w from the one in its name", path, ErrChecksum)
+		return false, fmt.Errorf("%s: the file of the hub's cache is damaged: %w from its name", path, ErrChecksum)
 	}
 	after, err := opened.Stat()
 	if err != nil {

@@ -2,16 +2,12 @@ package hub
 
 import (
 	"bytes"
-	"compress/gzip"
-	"compress/zlib"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,94 +92,6 @@ func expect(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: %v; want %q", what, err, want)
-	}
-}
-
-// The next page of a list is asked at the endpoint, wherever it is named. A list that does not lead to its end is an
-// error, never a shorter list.
-func TestPages(t *testing.T) {
-	for _, c := range []struct {
-		what string
-		link func(home, path, query string) string // of the Link header; "" = none
-		want string
-	}{
-		{"the original hub", func(_, path, query string) string {
-			return "<https://huggingface.example" + path + "?" + query + `>; rel="next"`
-		}, ""},
-		{"a path", func(_, path, query string) string { return "<" + path + "?" + query + `>; rel="next"` }, ""},
-		{"a query", func(_, _, query string) string { return "<?" + query + ">;rel=next" }, ""},
-		{"below a folder", func(_, path, query string) string {
-			return "<https://hub.example/proxy" + path + "?" + query + `>; rel="next"`
-		}, ""},
-		{"several links", func(home, path, query string) string {
-			return `<https://a.example/x,y?cursor=1>; rel="prev", <` + home + path + "?" + query + `>; title="a"; rel="last next"`
-		}, ""},
-		{"another list", func(string, string, string) string {
-			return `<https://huggingface.example/api/models/other/model/tree/main?cursor=2>; rel="next"`
-		}, "on another host"},
-		{"no list", func(string, string, string) string { return `<https://evil.example/login>; rel="next"` }, "on another host, and not of this list: evil.example"},
-		{"a circle", func(home, path, _ string) string {
-			return "<" + home + path + `?recursive=true&expand=false>; rel="next"`
-		}, "circle"},
-		{"a circle of cursors", func(home, path, query string) string {
-			return "<" + home + path + "?cursor=" + map[bool]string{true: "4", false: "2"}[strings.Contains(query, "cursor=4")] + `>; rel="next"`
-		}, "circle"},
-		{"no address", func(string, string, string) string { return `<>; rel="next"` }, "invalid address"},
-		{"no brackets", func(string, string, string) string { return `https://x.example; rel="next"` }, "invalid address"},
-		{"no host", func(string, string, string) string { return `<http://[::1>; rel="next"` }, "invalid address"},
-	} {
-		h := start(t)
-		h.Add("tiny/model", few())
-		h.PageSize = 2
-		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
-			if !isTree(r) {
-				return false
-			}
-			rec := httptest.NewRecorder()
-			h.Serve(rec, r)
-			for k, v := range rec.Header() {
-				w.Header()[k] = v
-			}
-			if link := rec.Header().Get("Link"); link != "" {
-				_, rest, _ := strings.Cut(link, "?")
-				query, _, _ := strings.Cut(rest, ">")
-				w.Header().Set("Link", c.link(h.URL(), r.URL.Path, query))
-			}
-			_, _ = w.Write(rec.Body.Bytes())
-			return true
-		})
-		err := readAll(t, client(h, Options{Token: "hf_secret", Stall: time.Minute}), "hf.co/tiny/model")
-		expect(t, c.what, err, c.want)
-		if c.want != "" && !errors.Is(err, errPages) {
-			t.Errorf("%s: %v", c.what, err)
-		}
-	}
-}
-
-// A page in the middle that is empty or missing is an error.
-func TestPageMissing(t *testing.T) {
-	for what, c := range map[string]struct {
-		status int
-		body   string
-		want   string
-	}{
-		"empty":   {200, "[]", "a page in the middle is empty"},
-		"missing": {404, "", "a page is missing"},
-		"gone":    {410, "", "a page is missing"},
-	} {
-		h := start(t)
-		h.Add("tiny/model", few())
-		h.PageSize = 2
-		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
-			if !isTree(r) || r.URL.Query().Get("cursor") != "2" {
-				return false
-			}
-			w.Header().Set("Link", "<"+r.URL.Path+`?cursor=4>; rel="next"`)
-			w.WriteHeader(c.status)
-			_, _ = io.WriteString(w, c.body)
-			return true
-		})
-		expect(t, what, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), c.want)
 	}
 }
 
@@ -284,171 +192,6 @@ func TestSizeZero(t *testing.T) {
 	expect(t, "size 0", readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), "")
 }
 
-// compressed answers with what the fake would, compressed.
-func compressed(h *hubtest.Hub, coding string, w http.ResponseWriter, r *http.Request) {
-	r.Header.Del("Range")
-	rec := httptest.NewRecorder()
-	h.Serve(rec, r)
-	for k, v := range rec.Header() {
-		w.Header()[k] = v
-	}
-	w.Header().Del("Content-Length")
-	w.Header().Set("Content-Encoding", coding)
-	var z io.WriteCloser = nopCloser{w}
-	switch coding {
-	case "gzip":
-		z = gzip.NewWriter(w)
-	case "deflate":
-		z = zlib.NewWriter(w)
-	}
-	w.WriteHeader(rec.Code)
-	_, _ = z.Write(rec.Body.Bytes())
-	_ = z.Close()
-}
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
-
-// Answers that are compressed although nobody asked are read, as far as that is possible.
-func TestCompressed(t *testing.T) {
-	for coding, want := range map[string]string{"gzip": "", "deflate": "", "br": `compressed as "br"`} {
-		for _, what := range []func(*http.Request) bool{isTree, isInfo, isFile} {
-			h := start(t)
-			h.Add("tiny/model", few())
-			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
-				if cdn || !what(r) || strings.HasSuffix(r.URL.Path, ".safetensors") {
-					return false
-				}
-				compressed(h, coding, w, r)
-				return true
-			})
-			expect(t, coding, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), want)
-		}
-	}
-	for name, body := range map[string]string{"not gzip": "plain text", "nothing": ""} {
-		h := start(t)
-		h.Add("tiny/model", few())
-		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
-			if !isTree(r) {
-				return false
-			}
-			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = io.WriteString(w, body)
-			return true
-		})
-		expect(t, name, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), errBody.Error())
-	}
-}
-
-// wrongAnswers are bodies that come with status 200 in the place of a file or an answer.
-var wrongAnswers = map[string]string{
-	"empty":   "",
-	"message": `{"Code": 500, "Success": false, "Message": "busy"}`,
-	"page":    "<!DOCTYPE html><html><body>Please log in</body></html>",
-	"cut":     `[{"type": "file", "pa`,
-}
-
-// Wrong answers are asked for again, some times, and are told in the end.
-func TestWrongAnswers(t *testing.T) {
-	for what, body := range wrongAnswers {
-		for _, of := range []struct {
-			name string
-			is   func(r *http.Request, cdn bool) bool
-		}{
-			{"tree", func(r *http.Request, _ bool) bool { return isTree(r) }},
-			{"info", func(r *http.Request, _ bool) bool { return isInfo(r) }},
-			{"small file", func(r *http.Request, cdn bool) bool { return isFile(r) && strings.HasSuffix(r.URL.Path, "config.json") }},
-			{"weights", func(_ *http.Request, cdn bool) bool { return cdn }},
-		} {
-			for _, times := range []int{1, 1000} {
-				h := start(t)
-				h.Add("tiny/model", few())
-				var mu sync.Mutex
-				left := times
-				answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
-					mu.Lock()
-					defer mu.Unlock()
-					if !of.is(r, cdn) || left == 0 {
-						return false
-					}
-					left--
-					_, _ = io.WriteString(w, body)
-					return true
-				})
-				err := readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model")
-				final := []string{"tree message", "tree page", "info page", "small file cut"} // nobody waits for them to pass
-				if passes := !slices.Contains(final, of.name+" "+what); times == 1 && passes != (err == nil) ||
-					times > 1 && err == nil {
-					t.Errorf("%s instead of %s, %d times: %v", what, of.name, times, err)
-				}
-				if used := times - left; used > 60 {
-					t.Errorf("%s instead of %s: asked %d times", what, of.name, used)
-				}
-				if err != nil && times > 1 && what == "message" && !strings.Contains(err.Error(), "busy") {
-					t.Errorf("%s: the text is lost: %v", of.name, err)
-				}
-			}
-		}
-	}
-}
-
-// Statuses of the server that the hub directs to: the file is resolved again, and not without end.
-func TestRefusedAddress(t *testing.T) {
-	for _, status := range []int{400, 401, 403, 404, 410} {
-		for _, always := range []bool{false, true} {
-			h := start(t)
-			h.Add("tiny/model", few())
-			var mu sync.Mutex
-			refused := map[string]bool{}
-			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				if !cdn || !always && refused[r.URL.Path] {
-					return false
-				}
-				refused[r.URL.Path] = true
-				w.WriteHeader(status)
-				_, _ = io.WriteString(w, "<Error><Code>ExpiredToken</Code><Message>The token has expired.</Message></Error>")
-				return true
-			})
-			err := readAll(t, client(h, Options{Token: "hf_secret", Stall: time.Minute}), "hf.co/tiny/model")
-			want := ""
-			if always {
-				want = "The token has expired. (after 5 attempts)"
-			}
-			expect(t, fmt.Sprint(status), err, want)
-			if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
-				t.Errorf("%d: the repository is blamed: %v", status, err)
-			}
-		}
-	}
-}
-
-// Every status that may pass is waited out, and one that stays ends the run.
-func TestStatuses(t *testing.T) {
-	for _, status := range []int{408, 425, 429, 499, 500, 502, 503, 504, 507, 509, 520, 522, 524, 529, 530} {
-		for _, of := range []func(r *http.Request, cdn bool) bool{
-			func(r *http.Request, _ bool) bool { return isTree(r) }, func(r *http.Request, _ bool) bool { return isFile(r) },
-			func(_ *http.Request, cdn bool) bool { return cdn },
-		} {
-			h := start(t)
-			h.Add("tiny/model", few())
-			var once sync.Once
-			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) (answered bool) {
-				if of(r, cdn) {
-					once.Do(func() {
-						w.WriteHeader(status)
-						answered = true
-					})
-				}
-				return answered
-			})
-			expect(t, fmt.Sprint(status), readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), "")
-		}
-	}
-}
-
 // A token that the hub refuses is left out for what everybody may read, with one warning that names where it is.
 func TestRefusedToken(t *testing.T) {
 	for _, c := range []struct {
@@ -519,7 +262,7 @@ func TestNoRanges(t *testing.T) {
 		opts := Options{Keep: c.keep, Cache: t.TempDir(), Stall: time.Minute}
 		expect(t, c.what, readAll(t, client(h, opts), "hf.co/tiny/model"), c.want)
 	}
-	for host, remedy := range map[string]string{HuggingFace: "--keep-source", ModelScope: "modelscope download --model a/b"} {
+	for host, remedy := range map[string]string{HuggingFace: "--keep-source", ModelScope: "modelscope download"} {
 		f := &file{name: Name{Host: host, Repository: "a/b"}}
 		if err := f.noRanges("x"); !errors.Is(err, ErrNoRanges) || !strings.Contains(err.Error(), remedy) {
 			t.Error(err)
@@ -564,44 +307,4 @@ func TestETags(t *testing.T) {
 		opts := Options{Keep: c.keep, Cache: t.TempDir(), Stall: time.Minute}
 		expect(t, c.what, readAll(t, client(h, opts), "hf.co/tiny/model"), c.want)
 	}
-}
-
-// A repository that a rename redirects is followed, and its pages are asked at the new name.
-func TestRenamed(t *testing.T) {
-	h := start(t)
-	h.Add("tiny/model", few())
-	h.PageSize = 2
-	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
-		if !strings.Contains(r.URL.Path, "/Old/Name") && !strings.HasPrefix(r.URL.Path, "/Old/Name") {
-			return false
-		}
-		http.Redirect(w, r, strings.Replace(r.URL.RequestURI(), "/Old/Name", "/tiny/model", 1), http.StatusTemporaryRedirect)
-		return true
-	})
-	expect(t, "renamed", readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/Old/Name"), "")
-}
-
-// A list that never ends is refused.
-func TestEndlessList(t *testing.T) {
-	h := start(t)
-	h.Add("tiny/model", few())
-	n := 0
-	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
-		if !isTree(r) {
-			return false
-		}
-		n++
-		w.Header().Set("Link", fmt.Sprintf(`<%s?cursor=%d>; rel="next"`, r.URL.Path, n))
-		var list []map[string]any
-		for i := range 2000 {
-			list = append(list, map[string]any{"type": "directory", "path": fmt.Sprint(n, i)})
-		}
-		_ = json.NewEncoder(w).Encode(list)
-		return true
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	name, _ := ParseName("hf.co/tiny/model")
-	_, err := client(h, Options{Stall: time.Minute}).Open(ctx, name)
-	expect(t, "endless", err, "more than 100000 files")
 }

@@ -196,7 +196,7 @@ func checkEntries(n Name, list []entry) error {
 		switch {
 		case !fs.ValidPath(e.path) || strings.ContainsAny(e.path, "\\\x00") || strings.ContainsFunc(e.path, isControl):
 			return fmt.Errorf("%s: the hub lists a file with an invalid name: %q", n, redact.Clip(e.path))
-		case e.size < unknownSize || e.etag != "" && !isHex(e.etag) || e.sha256 != "" && (len(e.sha256) != 64 || !isHex(e.sha256)):
+		case e.size < unknownSize || !isHex(e.etag) || e.sha256 != "" && len(e.sha256) != 64: // which is the etag then
 			return fmt.Errorf("%s: the hub lists %s with an invalid size or hash", n, redact.Clip(e.path))
 		}
 	}

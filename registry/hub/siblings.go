@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// unknownSize is the size of a file that the hub lists without one, which [Client.measure] finds. invalidSize is that of
-// one that it lists with a negative one.
+// unknownSize is the size of a file that the hub lists without one, until [Client.measure] finds it. invalidSize is a
+// negative one.
 const (
 	unknownSize = -1
 	invalidSize = -2

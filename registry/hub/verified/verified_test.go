@@ -50,7 +50,8 @@ func TestRecords(t *testing.T) {
 	}
 	r.Add(info, path, digest)
 	other := "00" + digest[2:]
-	if !r.Has(info, path, digest) || r.Has(info, path, other) || r.Has(info, path+"2", digest) || Records("").Has(info, path, digest) {
+	if !r.Has(info, path, digest) || r.Has(info, path, other) || r.Has(info, path+"2", digest) ||
+		Records("").Has(info, path, digest) {
 		t.Error("what is recorded")
 	}
 	for what, change := range map[string]func() os.FileInfo{
