@@ -72,6 +72,27 @@ func TestKeepDamaged(t *testing.T) {
 	}
 }
 
+// A beginning that is none, such as space that another program reserved, is dropped and the file fetched as a whole.
+func TestKeepWrongBeginning(t *testing.T) {
+	h := start(t)
+	h.Add("tiny/model", few())
+	root := t.TempDir()
+	partial := filepath.Join(root, "models--tiny--model", "blobs", sum(few()["model-1.safetensors"])+".incomplete")
+	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{1000, 400_000, 500_000} {
+		if err := os.WriteFile(partial, make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		opts := Options{Cache: root, Keep: true, Stall: time.Minute}
+		expect(t, "wrong beginning", readAll(t, client(h, opts), "hf.co/tiny/model"), "")
+		if err := os.Remove(strings.TrimSuffix(partial, ".incomplete")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // cached returns the cache of a repository that was downloaded, and the paths of its blobs by file.
 func cached(t *testing.T, h *hubtest.Hub) (root string, blobs map[string]string) {
 	t.Helper()

@@ -36,6 +36,7 @@ type StatusError struct {
 
 	step       verdict.Step
 	retryAfter time.Duration
+	raise      string // variable of a token with which more requests are allowed; "" = a token was sent
 }
 
 func (e *StatusError) Error() string {
@@ -44,7 +45,10 @@ func (e *StatusError) Error() string {
 		text += ": " + e.Message
 	}
 	if e.Status == http.StatusTooManyRequests {
-		text += "; wait some minutes and run this again to resume, or set HF_TOKEN for a higher limit"
+		text += "; wait some minutes and run this again to resume"
+		if e.raise != "" {
+			text += fmt.Sprintf(", or set %s for a higher limit", e.raise)
+		}
 	}
 	return text
 }
@@ -60,10 +64,14 @@ func (c *Client) statusError(q call, resp *http.Response) *StatusError {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
 		text = errorText(body)
 	}
-	return &StatusError{
+	e := &StatusError{
 		What: q.what, Status: resp.StatusCode, Code: redact.Clip(resp.Header.Get("X-Error-Code")), Message: c.said(text),
 		step: q.step, retryAfter: retryAfter(resp.Header),
 	}
+	if t := c.tokenOf(q.host); t.text == "" {
+		e.raise = t.from
+	}
+	return e
 }
 
 // maxErrorText bounds what is read of the body of a failure.
@@ -91,12 +99,28 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
+// unreached returns what to do if no server has responded.
+func (c *Client) unreached(host string) string {
+	variable, usual := "HF_ENDPOINT", defaultEndpoint
+	if host == ModelScope {
+		variable, usual = "MODELSCOPE_ENDPOINT", defaultModelScope
+	}
+	remedy := fmt.Sprintf("check the network, or set %s to a mirror", variable)
+	if c.endpoint(host) != usual {
+		remedy = fmt.Sprintf("check the network and %s", variable)
+	}
+	if host == HuggingFace && c.opts.Cache != "" {
+		remedy += ", or set HF_HUB_OFFLINE=1 to use the cache"
+	}
+	return remedy
+}
+
 // explain turns a status of the hub into an error with a remedy.
 func (c *Client) explain(n Name, err error) error {
 	var status *StatusError
 	var unsent *sendError
 	if errors.As(err, &unsent) && !c.reached.Load() {
-		return fmt.Errorf("%w; check the network and HF_ENDPOINT, or set HF_HUB_OFFLINE=1 to use the cache", err)
+		return fmt.Errorf("%w; %s", err, c.unreached(n.Host))
 	}
 	if !errors.As(err, &status) {
 		return err

@@ -32,7 +32,11 @@ func (c cache) keep(f *Folder, file *file) (*os.File, error) {
 		return opened, err
 	}
 	blob := c.blob(name)
-	if err := c.download(f, file, blob+".incomplete"); err != nil {
+	resumed, err := f.download(file, blob+".incomplete")
+	if errors.Is(err, ErrChecksum) && resumed { // what was there may have been no beginning of it
+		_, err = f.download(file, blob+".incomplete")
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := os.Rename(blob+".incomplete", blob); err != nil {
@@ -75,26 +79,31 @@ func (c cache) lock(ctx context.Context, etag string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// download fetches what a file lacks and checks the whole.
-func (c cache) download(f *Folder, file *file, path string) error {
+// download fetches what a file lacks and checks the whole. It reports whether some of it was there.
+func (f *Folder) download(file *file, path string) (resumed bool, err error) {
 	to, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer to.Close()
 	h := newContent(file.etag, file.size)
 	if h == nil {
 		h = new(content)
 		if err := to.Truncate(0); err != nil { // what is there cannot be checked
-			return err
+			return false, err
 		}
 	}
-	done, err := io.Copy(h, io.LimitReader(to, file.size))
-	if err != nil {
-		return err
+	begin, err := io.Copy(h, io.LimitReader(to, file.size))
+	if err == nil {
+		err = f.complete(file, to, h, begin)
 	}
+	return begin > 0, err
+}
+
+// complete fetches a file from an offset, after what h has hashed.
+func (f *Folder) complete(file *file, to *os.File, h *content, begin int64) error {
 	both := io.MultiWriter(h, to)
-	done, err = f.copyTo(both, file, done)
+	done, err := f.copyTo(both, file, begin)
 	if errors.Is(err, ErrNoRanges) {
 		err = file.stream(f.ctx, both, done)
 	}
@@ -103,7 +112,7 @@ func (c cache) download(f *Folder, file *file, path string) error {
 	}
 	if len(h.hashes) > 0 {
 		if err := h.check(file.what()); err != nil {
-			f.differ.Store(true)
+			f.differ.Store(f.differ.Load() || begin == 0)
 			return errors.Join(err, to.Truncate(0)) // do not resume it
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,6 +40,11 @@ func isFile(r *http.Request) bool { return strings.Contains(r.URL.Path, "/resolv
 // is fine, other bytes are not.
 func readAll(t *testing.T, c *Client, name string) error {
 	t.Helper()
+	return readFiles(t, c, name, few())
+}
+
+func readFiles(t *testing.T, c *Client, name string, list map[string]hubtest.Content) error {
+	t.Helper()
 	n, err := ParseName(name)
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +54,8 @@ func readAll(t *testing.T, c *Client, name string) error {
 		return err
 	}
 	defer f.Close()
-	if len(f.names) != len(few()) {
-		t.Errorf("%d files are listed, want %d", len(f.names), len(few()))
+	if len(f.names) != len(list) {
+		t.Errorf("%d files are listed, want %d", len(f.names), len(list))
 	}
 	for _, name := range f.names { // the headers, as before any plan
 		if strings.HasSuffix(name, ".safetensors") {
@@ -63,14 +69,14 @@ func readAll(t *testing.T, c *Client, name string) error {
 			}
 		}
 	}
-	expectAll(f, few())
+	expectAll(f, list)
 	for _, name := range f.names {
 		file, err := f.Open(name)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
-		want := few()[name].(hubtest.Bytes)
+		want := list[name].(hubtest.Bytes)
 		var got []byte
 		if strings.HasSuffix(name, ".safetensors") {
 			got, err = io.ReadAll(io.NewSectionReader(file.(io.ReaderAt), 0, int64(len(want))))
@@ -233,19 +239,22 @@ func TestRefusedToken(t *testing.T) {
 // Without ranges, small files are read as a whole, and large ones with --keep-source: both ways of it, and a server
 // that also cuts them.
 func TestNoRanges(t *testing.T) {
-	list := few()
+	large := maps.Clone(few())
+	large["model-1.safetensors"] = hubtest.Bytes(random(1, 9<<20))
 	for _, c := range []struct {
 		what string
+		list map[string]hubtest.Content
 		keep bool
 		cut  int64 // bytes of each response; 0 = all
 		want string
 	}{
-		{"small enough", false, 0, ""},
-		{"kept", true, 0, ""},
-		{"kept, cut", true, 200_000, "unexpected EOF (after 10 attempts)"},
+		{"small enough", few(), false, 0, ""},
+		{"too large", large, false, 0, "use --keep-source"},
+		{"kept", large, true, 0, ""},
+		{"kept, cut", large, true, 200_000, "unexpected EOF (after 10 attempts)"},
 	} {
 		h := start(t)
-		h.Add("tiny/model", list)
+		h.Add("tiny/model", c.list)
 		answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
 			if cdn {
 				r.Header.Del("Range")
@@ -260,7 +269,7 @@ func TestNoRanges(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		})
 		opts := Options{Keep: c.keep, Cache: t.TempDir(), Stall: time.Minute}
-		expect(t, c.what, readAll(t, client(h, opts), "hf.co/tiny/model"), c.want)
+		expect(t, c.what, readFiles(t, client(h, opts), "hf.co/tiny/model", c.list), c.want)
 	}
 	for host, remedy := range map[string]string{HuggingFace: "--keep-source", ModelScope: "modelscope download"} {
 		f := &file{name: Name{Host: host, Repository: "a/b"}}

@@ -30,7 +30,7 @@ func (f *file) checkResponse(t *target, resp *http.Response, offset int64, n int
 		return err
 	}
 	if whole {
-		if f.size > limits.HubDocument && int64(n) != f.size {
+		if f.size > maxSkipped && offset+int64(n) != f.size || offset > limits.HubDocument {
 			return f.noRanges("it sends the whole file")
 		}
 		if _, err := io.CopyN(io.Discard, resp.Body, offset); err != nil {
@@ -50,6 +50,9 @@ func (f *file) checkResponse(t *target, resp *http.Response, offset int64, n int
 	}
 	return nil
 }
+
+// maxSkipped bounds a file of which any part may be taken from the whole.
+const maxSkipped = 8 << 20
 
 // checkETag compares the entity tags of a target's responses. Servers that share their work may have different ones, so
 // they do not matter if all bytes are compared with their hash before they are used.
