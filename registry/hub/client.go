@@ -33,6 +33,7 @@ type Client struct {
 
 	hubToken, scopeToken token
 	cacheNoted           sync.Once
+	tokenNoted           sync.Once
 }
 
 // New returns a client.

@@ -138,6 +138,9 @@ func (c *Client) explain(n Name, err error) error {
 	case status.Code == codeGated && token.text == "":
 		return fmt.Errorf("%s: %w: the repository is gated; accept its licence at %s, and set %s to a token of that account",
 			n, ErrForbidden, n.Page(), token.from)
+	case status.Code == codeGated && token.refused.Load():
+		return fmt.Errorf("%s: %w: the repository is gated, and the hub refuses the token in %s; accept the licence at %s, "+
+			"and put a token of that account there", n, ErrForbidden, token.from, n.Page())
 	case status.Code == codeGated:
 		return fmt.Errorf("%s: %w: the repository is gated; accept its licence at %s with the account of the token in %s%s",
 			n, ErrForbidden, n.Page(), token.from, said)

@@ -52,7 +52,7 @@ func (f *file) readRange(ctx context.Context, p []byte, offset int64) error {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("%s: %w", f.what(), io.ErrUnexpectedEOF)
+			continue // a server that sends less at a time
 		}
 		if err := a.backoff(ctx, err); err != nil {
 			return f.c.explain(f.name, err)
@@ -75,7 +75,11 @@ func (f *file) readOnce(ctx context.Context, p []byte, offset int64) (int, error
 		return 0, err
 	}
 	n, err := io.ReadFull(resp.Body, p)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) && resp.StatusCode == http.StatusPartialContent &&
+		int64(n) == resp.ContentLength:
+		return n, nil
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return n, f.short(resp, p[:n], offset)
 	}
 	if err == nil && resp.StatusCode == http.StatusOK && offset+int64(n) == f.size {

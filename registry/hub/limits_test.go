@@ -65,8 +65,8 @@ func TestLimits(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "token"), bytes.Repeat([]byte("x"), limits.HubToken+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Environment(func(name string) string { return map[string]string{"HF_HOME": home}[name] })
-	want(err, "it is not a token")
+	o, _ := Environment(func(name string) string { return map[string]string{"HF_HOME": home}[name] })
+	want(o.tokenProblem, "it is not a token")
 
 	h := start(t)
 	h.Add("tiny/model", map[string]hubtest.Content{"README.md": hubtest.Sparse{Total: limits.HubDocument + 1}})

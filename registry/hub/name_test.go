@@ -61,6 +61,7 @@ func TestEnvironment(t *testing.T) {
 		{map[string]string{"HF_ENDPOINT": "https://user:password@mirror.example"}, Options{}, true},
 		{map[string]string{"HF_HUB_DOWNLOAD_TIMEOUT": "0"}, Options{}, true},
 		{map[string]string{"HF_TOKEN": "two\x01words"}, Options{}, true},
+		{map[string]string{"HF_TOKEN_PATH": home, "HF_HUB_CACHE": "/c"}, Options{Cache: "/c"}, false}, // not a file
 	} {
 		o, err := Environment(func(name string) string { return c.env[name] })
 		if (err != nil) != c.bad {

@@ -19,7 +19,8 @@ type Options struct {
 	Endpoint string // of the Hugging Face hub; "" = https://huggingface.co
 	Token    string // for the endpoint; "" = anonymous
 	// TokenFrom is where the token is, for messages: a variable of the environment, or a file; "" = HF_TOKEN.
-	TokenFrom string
+	TokenFrom    string
+	tokenProblem error // why a file has no token
 	// ModelScope is ModelScope's endpoint; "" = https://www.modelscope.cn. ModelScopeToken is for it.
 	ModelScope, ModelScopeToken string
 
@@ -76,7 +77,8 @@ func Environment(getenv func(string) string) (Options, error) {
 	} {
 		if u, err := url.Parse(e.address); e.address != "" &&
 			(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
-			return o, fmt.Errorf("%s: %q is not an http or https address", e.variable, redact.Clip(e.address))
+			return o, fmt.Errorf("%s: %q is not an http or https address, such as %s", e.variable, redact.Clip(e.address),
+				defaultEndpoint)
 		}
 	}
 	if text := getenv("HF_HUB_DOWNLOAD_TIMEOUT"); text != "" {
@@ -86,9 +88,7 @@ func Environment(getenv func(string) string) (Options, error) {
 		}
 		o.Stall = time.Duration(seconds) * time.Second
 	}
-	var err error
-	o.Token, o.TokenFrom, err = findToken(getenv, home)
-	return o, err
+	return o, o.findToken(getenv, home)
 }
 
 func isTrue(s string) bool {

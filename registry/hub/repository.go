@@ -43,6 +43,13 @@ func serviceOf(host string) service {
 // Open opens a repository at the commit of its revision, and lists its files. ctx is that of all reads, too. The caller
 // must close the folder.
 func (c *Client) Open(ctx context.Context, n Name) (*Folder, error) {
+	if err := c.opts.tokenProblem; err != nil && n.Host == HuggingFace {
+		var failed error
+		c.tokenNoted.Do(func() { failed = c.skipped(fmt.Sprintf("%v; reading without a token", err)) })
+		if failed != nil {
+			return nil, failed
+		}
+	}
 	f, err := c.open(ctx, n)
 	if err != nil {
 		return nil, c.explain(n, err)

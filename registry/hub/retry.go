@@ -13,6 +13,8 @@ const (
 	firstDelay    = 500 * time.Millisecond
 	maxDelay      = 20 * time.Second
 	maxRetryAfter = 6 * time.Minute
+	firstLimited  = 5 * time.Second // after a rate limit without a hint; all attempts wait about six minutes
+	maxLimited    = time.Minute
 )
 
 // unreachedAttempts bounds the attempts of a client that no server has responded to: its machine has no network, or a
@@ -59,11 +61,15 @@ func (a *attempts) backoff(ctx context.Context, err error) error {
 	delay := min(firstDelay<<min(a.failed-1, 10), maxDelay)
 	delay = delay/2 + rand.N(delay) // so that clients that failed together do not retry together
 	var status *StatusError
-	if errors.As(err, &status) && status.retryAfter > 0 {
+	limited := errors.Is(err, ErrLimited)
+	switch {
+	case errors.As(err, &status) && status.retryAfter > 0:
 		delay = status.retryAfter + rand.N(time.Second)
-		if delay > noticeDelay {
-			a.c.opts.Notice(fmt.Sprintf("%s: the hub limits requests: waiting %s", a.what, delay.Round(time.Second)))
-		}
+	case limited: // the hub's windows are of five minutes
+		delay = min(firstLimited<<min(a.failed-1, 10), maxLimited) + rand.N(time.Second)
+	}
+	if delay > noticeDelay && (limited || status != nil && status.retryAfter > 0) {
+		a.c.opts.Notice(fmt.Sprintf("%s: the hub limits requests: waiting %s", a.what, delay.Round(time.Second)))
 	}
 	return a.c.opts.Sleep(ctx, delay)
 }

@@ -57,12 +57,15 @@ func (c *Client) sendEither(ctx context.Context, q call) (*http.Response, error)
 		discard(resp)
 		return nil, err
 	}
-	if verdict.Of(q.step, second.StatusCode) == verdict.Authorize {
+	if verdict.Of(q.step, second.StatusCode) == verdict.Authorize && second.Header.Get("X-Error-Code") != codeGated {
 		discard(second)
 		return resp, nil
 	}
 	refusal := c.statusError(q, resp) // which reads what the hub says
 	discard(resp)
+	if second.StatusCode >= http.StatusBadRequest {
+		second.Header.Set("X-Error-Message", cmp.Or(refusal.Message, second.Header.Get("X-Error-Message")))
+	}
 	if t := c.tokenOf(q.host); second.StatusCode < http.StatusBadRequest && t.refused.CompareAndSwap(false, true) {
 		said := ""
 		if refusal.Message != "" {
@@ -74,15 +77,17 @@ func (c *Client) sendEither(ctx context.Context, q call) (*http.Response, error)
 	return second, nil
 }
 
-// findToken finds the user's token, in the order of huggingface_hub, and where it is.
-func findToken(getenv func(string) string, home string) (text, from string, err error) {
+// findToken finds the user's token, in the order of huggingface_hub. A file that has none is no error, because what is
+// asked for may be public.
+func (o *Options) findToken(getenv func(string) string, home string) (err error) {
 	if isTrue(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
-		return "", "", nil
+		return nil
 	}
 	for _, variable := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
-		if text = getenv(variable); text != "" {
-			text, err = cleanToken(text, variable)
-			return text, variable, err
+		if text := getenv(variable); text != "" {
+			o.TokenFrom = variable
+			o.Token, err = cleanToken(text, variable)
+			return err
 		}
 	}
 	path := getenv("HF_TOKEN_PATH")
@@ -90,22 +95,29 @@ func findToken(getenv func(string) string, home string) (text, from string, err 
 		path = filepath.Join(home, "token")
 	}
 	if path == "" {
-		return "", "", nil
+		return nil
 	}
+	if o.Token, o.tokenProblem = readToken(path); o.Token != "" {
+		o.TokenFrom = path
+	}
+	return nil
+}
+
+// readToken reads a token from a file, which need not exist.
+func readToken(path string) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", nil
+		return "", nil
 	}
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, limits.HubToken+1))
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	text, err = cleanToken(string(b), path)
-	return text, path, err
+	return cleanToken(string(b), path)
 }
 
 // cleanToken removes what editors and shells add to a token, and refuses what cannot be one.
