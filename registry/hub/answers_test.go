@@ -134,11 +134,16 @@ func TestRefusedAddress(t *testing.T) {
 			h.Add("tiny/model", few())
 			var mu sync.Mutex
 			refused := map[string]bool{}
+			var first sync.Once
 			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
 				mu.Lock()
 				defer mu.Unlock()
+				answered := false
+				if isFile(r) && strings.HasSuffix(r.URL.Path, ".safetensors") { // at first, without its address
+					first.Do(func() { answered = true })
+				}
 				if !cdn || !always && refused[r.URL.Path] {
-					return false
+					return answered
 				}
 				refused[r.URL.Path] = true
 				w.WriteHeader(status)

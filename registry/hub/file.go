@@ -72,6 +72,9 @@ func (f *file) readOnce(ctx context.Context, p []byte, offset int64) (int, error
 	}
 	defer discard(resp)
 	if err := f.checkResponse(t, resp, offset, len(p)); err != nil {
+		if errors.Is(err, errBody) {
+			f.forget(t) // the hub may direct to another server next time
+		}
 		return 0, err
 	}
 	n, err := io.ReadFull(resp.Body, p)
@@ -114,7 +117,7 @@ func (f *file) request(ctx context.Context, ranges string) (*target, *http.Respo
 	if t.signed {
 		q.step = verdict.SignedFile
 	}
-	resp, _, err := f.c.follow(ctx, q, nil)
+	resp, last, err := f.c.follow(ctx, q, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,6 +132,9 @@ func (f *file) request(ctx context.Context, ranges string) (*target, *http.Respo
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		err = f.changed("its size is another")
 		return nil, nil, err
+	}
+	if last.url != t.url { // redirected after all
+		q.step = verdict.SignedFile
 	}
 	err = f.c.statusError(q, resp)
 	if verdict.Of(q.step, resp.StatusCode) == verdict.FallBack {
