@@ -78,6 +78,7 @@ var fallbacks = []fallback{
 	{name: "the offset of a session, then another session", ways: map[string]func(p *rt.Peer){
 		"no Range":          offset(func(int) string { return "" }),
 		"of the last chunk": offset(func(n int) string { return fmt.Sprintf("%d-%d", n/2, n-1) }),
+		"always 0-0":        offset(func(int) string { return "0-0" }),
 		"one too many":      offset(func(n int) string { return fmt.Sprintf("0-%d", n) }),
 		"far too many":      offset(func(n int) string { return "0-999999999" }),
 		"403":               interruptedThen(rt.Respond(403)),
