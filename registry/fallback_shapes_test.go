@@ -92,6 +92,26 @@ func TestPushLostBlobs(t *testing.T) {
 	}
 }
 
+// TestPushLackedBlob: a blob that a registry reports to have, and to lack when it gets the manifest, is sent.
+func TestPushLackedBlob(t *testing.T) {
+	p, s := rt.New(t), rt.NewStore(t)
+	name, want := rt.PutModel(t, s, "m", 3000, 100)
+	other := p.PutBlob("elsewhere", rt.Noise(0, 3000))
+	p.On("HEAD", rt.BlobRoute, rt.Respond(200)).Of(string(other))
+	p.On("PUT", rt.ManifestRoute, func(x *rt.Exchange) {
+		if x.Blob(x.Repo, other) != nil {
+			x.Handle()
+			return
+		}
+		x.W.WriteHeader(400)
+		fmt.Fprintf(x.W, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","detail":{"digest":%q}}]}`, other)
+	})
+	if _, err := newClient(t).Push(t.Context(), s, name, p.Name("m"), PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.Check("m", "latest", want)
+}
+
 // TestPushRedirectedHead: a blob whose HEAD is redirected to an address for GET only is not sent again.
 func TestPushRedirectedHead(t *testing.T) {
 	p, s, c := rt.New(t), rt.NewStore(t), newClient(t)

@@ -141,6 +141,7 @@ type pusher struct {
 	opts   PushOptions
 	notes  *store.Store // keeps notes on unfinished uploads; nil if it is read-only
 
+	lacks      []string           // blobs that the registry says to lack, whatever it answers to HEAD
 	chunkGiven bool               // opts.ChunkSize is not the default
 	mounter    *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
 	sendSlots  chan struct{}      // limits how many requests send bytes at a time
@@ -249,7 +250,7 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 		if again || !errors.As(err, &status) || !status.LacksBlob() {
 			return "", err
 		}
-		send = all
+		send, p.lacks = all, status.Digests
 	}
 }
 

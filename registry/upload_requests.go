@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -160,6 +161,9 @@ func (p *pusher) cancel(ctx context.Context, at *url.URL) {
 
 // headBlob reports whether the registry has a blob. One that cannot be asked counts as not having it.
 func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
+	if slices.Contains(p.lacks, string(b.Digest)) {
+		return false, nil
+	}
 	there, err := remote.Retry(ctx, p.r.Attempts(), func() (bool, error) { return p.headOnce(ctx, b) })
 	var status *remote.StatusError
 	if errors.As(err, &status) && remote.Temporary(err) {

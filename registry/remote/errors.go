@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,10 @@ type StatusError struct {
 	Message    string // the registry's message, clipped to one line
 	RetryAfter time.Duration
 	Header     http.Header // of the response
+	Digests    []string    // that its body names, such as those of blobs that a manifest lacks
 }
+
+var digestPattern = regexp.MustCompile("sha256:[0-9a-f]{64}")
 
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("%s %s: %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
@@ -171,6 +175,7 @@ func statusError(resp *http.Response) *StatusError {
 		Status: resp.StatusCode, Header: resp.Header,
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is better than none
+	e.Digests = digestPattern.FindAllString(string(body), -1)
 	var doc struct {
 		Errors []struct{ Code, Message string }
 		// Fields that token servers use instead.
