@@ -313,7 +313,10 @@ func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
 			return err
 		})
 	}
-	return send.Wait()
+	if err := send.Wait(); err != nil {
+		return err
+	}
+	return p.r.NoteLook()
 }
 
 // sendBlob uploads a blob if the registry does not have it.

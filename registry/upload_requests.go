@@ -167,7 +167,8 @@ func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
 	there, err := remote.Retry(ctx, p.r.Attempts(), func() (bool, error) { return p.headOnce(ctx, b) })
 	var status *remote.StatusError
 	if errors.As(err, &status) && remote.Temporary(err) {
-		err = p.r.CannotLook(err)
+		p.r.CannotLook(err)
+		err = nil
 	}
 	return there, err
 }

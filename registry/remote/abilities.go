@@ -29,6 +29,7 @@ type Abilities struct {
 	Referrers   bool  // the referrers API has listed some
 	Look        Look  // how to ask for a blob
 	Looked      bool  // it has answered whether it has a blob
+	silent      error // why it cannot be asked, until that is noted
 }
 
 // Look is a way to ask a registry whether it has a blob.
@@ -56,11 +57,21 @@ func (r *Repository) Learn(change func(*Abilities)) {
 	change(&r.host.abilities)
 }
 
-// CannotLook notes that the registry does not say which blobs it has. The first to find out says so.
-func (r *Repository) CannotLook(why error) error {
-	known := false
-	r.Learn(func(a *Abilities) { known, a.Look = a.Look == LookNone, LookNone })
-	if known {
+// CannotLook records that the registry does not say which blobs it has, and why.
+func (r *Repository) CannotLook(why error) {
+	r.Learn(func(a *Abilities) {
+		if a.Look != LookNone {
+			a.Look, a.silent = LookNone, why
+		}
+	})
+}
+
+// NoteLook notes, once, that the registry does not say which blobs it has. It is called when blobs could be sent: a
+// registry that refuses everything is an error only.
+func (r *Repository) NoteLook() error {
+	var why error
+	r.Learn(func(a *Abilities) { why, a.silent = a.silent, nil })
+	if why == nil {
 		return nil
 	}
 	return r.host.c.Skipped(r.host.name, fmt.Errorf("it does not say which blobs it has, so all are sent: %w", why))

@@ -84,7 +84,8 @@ func (r *Repository) HasBlob(ctx context.Context, d digest.Digest, size int64) (
 	case r.Abilities().Looked: // it refuses only this blob
 		return false, nil
 	}
-	return false, r.CannotLook(err)
+	r.CannotLook(err)
+	return false, nil
 }
 
 // look asks for a blob with HEAD, or with GET for its first byte.
