@@ -126,7 +126,9 @@ func TestPushRedirectedHead(t *testing.T) {
 	}))
 	defer storage.Close()
 	p.Serve(s, name, "m", "v1")
-	p.On("", rt.BlobRoute, func(x *rt.Exchange) { http.Redirect(x.W, x.R, storage.URL+x.R.URL.Path, http.StatusTemporaryRedirect) })
+	p.On("", rt.BlobRoute, func(x *rt.Exchange) {
+		http.Redirect(x.W, x.R, storage.URL+x.R.URL.Path, http.StatusTemporaryRedirect)
+	})
 	if _, err := c.Push(t.Context(), s, name, p.Name("m:v2"), PushOptions{}); err != nil {
 		t.Fatal(err)
 	}

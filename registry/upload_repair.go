@@ -173,8 +173,8 @@ func (u *upload) restart(ctx context.Context, err error) error {
 	return nil
 }
 
-// putWhole sends the blob in one PUT, after the registry refused its chunks with err. If no blob arrived in chunks yet, the
-// other blobs are sent so too.
+// putWhole sends the blob in one PUT, after the registry refused its chunks with err. If no blob arrived in chunks
+// yet, the other blobs are sent so too.
 func (u *upload) putWhole(ctx context.Context, err error) error {
 	switch {
 	case u.piece != nil:
