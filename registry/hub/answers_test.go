@@ -13,15 +13,13 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/ingotml/ingot/registry/hub/hubtest"
 )
 
 // compressed answers with what the fake would, compressed.
-func compressed(h *hubtest.Hub, coding string, w http.ResponseWriter, r *http.Request) {
+func compressed(next http.Handler, coding string, w http.ResponseWriter, r *http.Request) {
 	r.Header.Del("Range")
 	rec := httptest.NewRecorder()
-	h.Serve(rec, r)
+	next.ServeHTTP(rec, r)
 	for k, v := range rec.Header() {
 		w.Header()[k] = v
 	}
@@ -49,11 +47,11 @@ func TestCompressed(t *testing.T) {
 		for _, what := range []func(*http.Request) bool{isTree, isInfo, isFile} {
 			h := start(t)
 			h.Add("tiny/model", few())
-			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+			answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 				if cdn || !what(r) || strings.HasSuffix(r.URL.Path, ".safetensors") {
 					return false
 				}
-				compressed(h, coding, w, r)
+				compressed(next, coding, w, r)
 				return true
 			})
 			expect(t, coding, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), want)
@@ -62,7 +60,7 @@ func TestCompressed(t *testing.T) {
 	for name, body := range map[string]string{"not gzip": "plain text", "nothing": ""} {
 		h := start(t)
 		h.Add("tiny/model", few())
-		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+		answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			if !isTree(r) {
 				return false
 			}
@@ -99,7 +97,7 @@ func TestWrongAnswers(t *testing.T) {
 				h.Add("tiny/model", few())
 				var mu sync.Mutex
 				left := times
-				answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+				answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 					mu.Lock()
 					defer mu.Unlock()
 					if !of.is(r, cdn) || left == 0 {
@@ -135,7 +133,7 @@ func TestRefusedAddress(t *testing.T) {
 			var mu sync.Mutex
 			refused := map[string]bool{}
 			var first sync.Once
-			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+			answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				answered := false
@@ -173,7 +171,7 @@ func TestStatuses(t *testing.T) {
 			h := start(t)
 			h.Add("tiny/model", few())
 			var once sync.Once
-			answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) (answered bool) {
+			answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) (answered bool) {
 				if of(r, cdn) {
 					once.Do(func() {
 						w.WriteHeader(status)

@@ -26,8 +26,17 @@ var few = sync.OnceValue(func() map[string]hubtest.Content {
 })
 
 // answers lets a fake answer some requests in its own way, as look-alikes and broken servers do.
-func answers(h *hubtest.Hub, before func(w http.ResponseWriter, r *http.Request, cdn bool) bool) {
-	h.Set(func(h *hubtest.Hub) { h.Before = before })
+func answers(
+	h *hubtest.Hub, before func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) (answered bool),
+) {
+	front := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !before(next, w, r, strings.HasPrefix(r.URL.Path, "/repos/")) {
+				next.ServeHTTP(w, r)
+			}
+		})
+	}
+	h.Set(func(h *hubtest.Hub) { h.Front = front })
 }
 
 // isTree, isInfo and isFile tell requests apart.
@@ -140,7 +149,7 @@ func TestWithoutTree(t *testing.T) {
 	} {
 		h := start(t)
 		repository := h.Add("tiny/model", few())
-		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+		answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			switch {
 			case isTree(r):
 				w.WriteHeader(c.status)
@@ -164,7 +173,7 @@ func TestWithoutTree(t *testing.T) {
 func TestWithoutRevision(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
-	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if strings.HasSuffix(r.URL.Path, "/revision/main") {
 			w.WriteHeader(http.StatusNotFound)
 			return true
@@ -179,12 +188,12 @@ func TestWithoutRevision(t *testing.T) {
 func TestSizeZero(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
-	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+	answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if !isTree(r) {
 			return false
 		}
 		rec := httptest.NewRecorder()
-		h.Serve(rec, r)
+		next.ServeHTTP(rec, r)
 		var list []map[string]any
 		_ = json.Unmarshal(rec.Body.Bytes(), &list)
 		for _, e := range list {
@@ -203,7 +212,7 @@ func TestSizeZero(t *testing.T) {
 func TestShortRanges(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
-	answers(h, func(_ http.ResponseWriter, r *http.Request, cdn bool) bool {
+	answers(h, func(_ http.Handler, _ http.ResponseWriter, r *http.Request, cdn bool) bool {
 		var first, last int64
 		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last); err == nil && cdn {
 			r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", first, min(last, first+99_999)))
@@ -236,7 +245,7 @@ func TestNoRanges(t *testing.T) {
 	} {
 		h := start(t)
 		h.Add("tiny/model", c.list)
-		answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+		answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 			if cdn {
 				r.Header.Del("Range")
 			}
@@ -244,7 +253,7 @@ func TestNoRanges(t *testing.T) {
 				return false
 			}
 			rec := httptest.NewRecorder()
-			h.ServeCDN(rec, r)
+			next.ServeHTTP(rec, r)
 			w.Header().Set("Content-Length", rec.Header().Get("Content-Length"))
 			_, _ = w.Write(rec.Body.Bytes()[:min(int64(rec.Body.Len()), c.cut)])
 			panic(http.ErrAbortHandler)
@@ -277,12 +286,12 @@ func TestETags(t *testing.T) {
 		h.Add("tiny/model", few())
 		var mu sync.Mutex
 		asked := map[string]int{}
-		answers(h, func(w http.ResponseWriter, r *http.Request, cdn bool) bool {
+		answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 			if !cdn {
 				return false
 			}
 			rec := httptest.NewRecorder()
-			h.ServeCDN(rec, r)
+			next.ServeHTTP(rec, r)
 			for k, v := range rec.Header() {
 				w.Header()[k] = v
 			}

@@ -61,12 +61,12 @@ func TestPages(t *testing.T) {
 		h := start(t)
 		h.Add("tiny/model", few())
 		h.PageSize = 2
-		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+		answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			if !isTree(r) {
 				return false
 			}
 			rec := httptest.NewRecorder()
-			h.Serve(rec, r)
+			next.ServeHTTP(rec, r)
 			for k, v := range rec.Header() {
 				w.Header()[k] = v
 			}
@@ -100,7 +100,7 @@ func TestPageMissing(t *testing.T) {
 		h := start(t)
 		h.Add("tiny/model", few())
 		h.PageSize = 2
-		answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+		answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			if !isTree(r) || r.URL.Query().Get("cursor") != "2" {
 				return false
 			}
@@ -118,7 +118,7 @@ func TestRenamed(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
 	h.PageSize = 2
-	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if !strings.Contains(r.URL.Path, "/Old/Name") && !strings.HasPrefix(r.URL.Path, "/Old/Name") {
 			return false
 		}
@@ -133,7 +133,7 @@ func TestEndlessList(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
 	n := 0
-	answers(h, func(w http.ResponseWriter, r *http.Request, _ bool) bool {
+	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if !isTree(r) {
 			return false
 		}

@@ -23,9 +23,6 @@ type Hub struct {
 	Wait     string        // Retry-After of 429; "" = a RateLimit header instead
 	Faults   Faults
 
-	// Before may answer a request itself: it then returns true. Responses of the fake may be changed on the way.
-	Before func(w http.ResponseWriter, r *http.Request, cdn bool) bool
-
 	Latency   time.Duration // of each request
 	Bandwidth int64         // of all bodies together, in bytes per second; 0 = unlimited
 
@@ -145,12 +142,9 @@ func (h *Hub) around(cdn bool, next http.Handler) http.Handler {
 			r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Range"), r.Header.Get("Authorization"), cdn,
 		})
 		fault, wrong := h.fault(cdn)
-		latency, before := h.Latency, h.Before
+		latency := h.Latency
 		h.mu.Unlock()
 		time.Sleep(latency)
-		if before != nil && before(w, r, cdn) {
-			return
-		}
 		out := &limited{ResponseWriter: w, h: h, left: 1 << 62}
 		if !wrong {
 			next.ServeHTTP(out, r)

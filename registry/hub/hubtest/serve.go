@@ -13,12 +13,6 @@ import (
 	"time"
 )
 
-// Serve answers as the endpoint does, without faults.
-func (h *Hub) Serve(w http.ResponseWriter, r *http.Request) { h.serveHome(w, r) }
-
-// ServeCDN answers as the server of large files does, without faults.
-func (h *Hub) ServeCDN(w http.ResponseWriter, r *http.Request) { h.serveCDN(w, r) }
-
 // serveHome serves the endpoint: the API, and requests for files.
 func (h *Hub) serveHome(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/")
