@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	ft "github.com/ingotml/ingot/manifest/foreign/foreigntest"
+	"github.com/ingotml/ingot/manifest/ollama/ollamatest"
 	"github.com/ingotml/ingot/registry/registrytest"
 	"github.com/opencontainers/go-digest"
 )
@@ -143,6 +144,19 @@ func TestExtractOwn(t *testing.T) {
 	}
 	ingot(t, home, "extract", "tiny", "config.json", filepath.Join(dir, "one"))
 	if got := tree(t, filepath.Join(dir, "one")); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// The layers of Ollama's images have no names, and get those of what they are.
+func TestExtractOllama(t *testing.T) {
+	name := ollamatest.New(t, [2]string{"model", "GGUF"}, [2]string{"license", "MIT"}, [2]string{"license", "Apache-2.0"},
+		[2]string{"template", "{{ .Prompt }}"}, [2]string{"params", "{}"}, [2]string{"projector", "GGUF2"}).Serve(t)
+	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "dir")
+	ingot(t, home, "extract", name, dir)
+	want := ft.Files{"model.gguf": "GGUF", "LICENSE": "MIT", "LICENSE.2": "Apache-2.0", "template": "{{ .Prompt }}",
+		"params.json": "{}", "mmproj.gguf": "GGUF2"}
+	if got := tree(t, dir); !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 }
