@@ -46,7 +46,8 @@ const weights = "\x02\x00\x00\x00\x00\x00\x00\x00{}"
 
 // The folder of an image behaves as one on disk, however it is packed, and nothing stays when it is closed.
 func TestFolder(t *testing.T) {
-	files := ft.Files{"m/config.json": "{}", "m/model.safetensors": weights, "m/1_Pooling/config.json": "[]", "README.md": ""}
+	files := ft.Files{"m/config.json": "{}", "m/model.safetensors": weights, "m/1_Pooling/config.json": "[]",
+		"README.md": ""}
 	for _, wrapping := range []string{ft.Raw, ft.Tar, ft.Gzip, ft.Zstd} {
 		i, temp := opened(t, ft.ModelPack(t, files, wrapping))
 		f, err := i.Open(t.Context(), "")
@@ -98,8 +99,8 @@ func TestModelFolder(t *testing.T) {
 			"draft/1.safetensors": weights}, ".", ""},
 		{"an adapter beside", ft.Files{"m/config.json": "{}", "m/1.safetensors": weights, "lora/adapter_config.json": "{}",
 			"lora/adapter_model.safetensors": weights}, "m", ""},
-		{"two", ft.Files{"a/config.json": "{}", "a/1.safetensors": weights, "b/config.json": "{}", "b/1.safetensors": weights},
-			"", "it has several models, in the folders a, b"},
+		{"two", ft.Files{"a/config.json": "{}", "a/1.safetensors": weights, "b/config.json": "{}",
+			"b/1.safetensors": weights}, "", "it has several models, in the folders a, b"},
 		{"a file of GGUF without a name", ft.Files{"models/model.file": gguf}, "models", ""},
 		{"no weights", ft.Files{"config.json": "{}", "pytorch_model.bin": "PK\x03\x04"}, ".", ""},
 		{"a diffusion model", ft.Files{"model_index.json": "{}", "unet/config.json": "{}"}, ".", ""},
