@@ -88,6 +88,10 @@ func TestExtractLists(t *testing.T) {
 	if n := p.Count(http.MethodGet, registrytest.BlobRoute); n != 1 {
 		t.Errorf("%d blobs, want the config alone", n)
 	}
+	if out := ingot(t, home, "inspect", name); !strings.Contains(out, "do it: an image of KitOps") ||
+		!strings.Contains(out, "weights") {
+		t.Error(out)
+	}
 	dir := filepath.Join(t.TempDir(), "dir")
 	var got struct {
 		Format string

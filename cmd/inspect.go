@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/certify"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/browse"
@@ -120,6 +122,7 @@ type inspectJSON struct {
 	Config       *configJSON           `json:"config,omitempty"`  //
 	Model        *showJSON             `json:"model,omitempty"`   // of a model image
 	Unknown      string                `json:"unknown,omitempty"` // why it is no model image
+	Imports      string                `json:"imports,omitempty"` // what it is, if it holds a model's files
 	Annotations  map[string]string     `json:"annotations,omitempty"`
 	Layers       []layerJSON           `json:"layers"`
 	Referrers    []referrerEntry       `json:"referrers"`
@@ -155,14 +158,33 @@ func inspected(img *browse.Image) (inspectJSON, error) {
 			j.Config.Content = img.Config
 		}
 	}
-	if img.Unknown != nil {
-		j.other, j.Unknown = u, u.Unknown
+	if u.Imports = withFiles(layers, m.Bytes, img.Config); u.Imports != "" {
+		u.Unknown = ""
+	}
+	if img.Unknown != nil || u.Imports != "" {
+		j.other, j.Unknown, j.Imports = u, u.Unknown, u.Imports
 		return j, err
 	}
 	model := show(&store.Entry{Name: img.Name, Digest: m.Digest, Format: img.Format, Image: img.Model,
 		ManifestBytes: m.Bytes}, &settings.Texts{})
 	j.Model = &model
 	return j, err
+}
+
+// withFiles names the layers of an image of another program, and says what it is if it holds a model.
+func withFiles(layers []layerJSON, manifestBytes, config []byte) string {
+	files, err := foreign.Parse(manifestBytes, config)
+	if err != nil || files.Tensors() {
+		return ""
+	}
+	for i, l := range files.Layers {
+		layers[i].Name = l.Path
+		layers[i].Kind = cmp.Or(string(l.Kind), string(l.Role))
+	}
+	if files.Model() != nil {
+		return ""
+	}
+	return files.Describe()
 }
 
 // attachedTo adds what is attached to an image. If a registry does not list it, that is left out with a note.

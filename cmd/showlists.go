@@ -190,6 +190,7 @@ type unknownJSON struct {
 	Size         int64       `json:"size"`
 	Unknown      string      `json:"unknown"` // why it cannot be run
 	Layers       []layerJSON `json:"layers"`
+	Imports      string      `json:"-"` // what it is, if it holds a model's files
 }
 
 func (o showOutput) unknown(m *shown, why error) error {
@@ -237,6 +238,14 @@ func (u unknownJSON) print(a *app) error {
 	return a.printLayers(u.Layers)
 }
 
+// runs says whether the image runs.
+func (u unknownJSON) runs() string {
+	if u.Imports != "" {
+		return "converted, as `ingot run` and `ingot pull` do it: " + u.Imports
+	}
+	return "no: " + u.Unknown
+}
+
 func (u unknownJSON) rows(w table) {
 	for _, l := range [][2]string{
 		{"name", u.Name},
@@ -246,7 +255,7 @@ func (u unknownJSON) rows(w table) {
 		{"config type", u.ConfigType},
 		{"subject", u.Subject},
 		{"size", fmt.Sprintf("%s; layers: %d", size(u.Size), len(u.Layers))},
-		{"runs", "no: " + u.Unknown},
+		{"runs", u.runs()},
 	} {
 		if l[1] != "" {
 			w.row(l[0], l[1])
