@@ -1,4 +1,5 @@
-// Package credentials reads and stores users' credentials for registries where docker and podman do.
+// Package credentials reads users' credentials and certificates for registries, and stores credentials, where docker
+// and podman do.
 //
 // Contract:
 //

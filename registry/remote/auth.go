@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/credentials"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
@@ -26,11 +27,11 @@ type host struct {
 	name         string // as the user wrote it
 	addr         string // host[:port] to connect to
 	scheme       string
-	maxAttempts  int            // per exchange
-	keychain     authn.Keychain // source of its credentials
-	insecure     bool           // its certificate is not verified
-	certificates *certificates  // the user's for it; nil: none
-	namers       address.Class  // classes that must be allowed to name its address; 0: it may be at any
+	maxAttempts  int                       // per exchange
+	keychain     authn.Keychain            // source of its credentials
+	insecure     bool                      // its certificate is not verified
+	certificates *credentials.Certificates // the user's for it; nil: none
+	namers       address.Class             // classes that must be allowed to name its address; 0: it may be at any
 
 	mu              sync.Mutex
 	named           map[string]naming        // by origin: what named it
@@ -73,7 +74,7 @@ func (c *Client) newHost(hostname string) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.certificates, err = c.certificatesOf(true, hostname, h.addr); err != nil {
+	if h.certificates, err = c.certificatesOf(c.opts.CertDir, hostname, h.addr); err != nil {
 		return nil, err
 	}
 	h.scheme = c.scheme(hostname, h.certificates)

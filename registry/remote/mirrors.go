@@ -91,7 +91,7 @@ func (c *Client) mirrorHost(m Mirror) (*host, error) {
 		if err != nil {
 			return nil, err
 		}
-		if h.certificates, err = c.certificatesOf(false, m.Mirror, h.addr); err != nil {
+		if h.certificates, err = c.certificatesOf("", m.Mirror, h.addr); err != nil {
 			return nil, err
 		}
 		if m.PlainHTTP || address.IsLoopback(m.Mirror) && c.opts.CAFile == "" && h.certificates == nil {

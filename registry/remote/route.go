@@ -17,16 +17,17 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/credentials"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
 // connKey selects a transport: only requests with equal keys share connections.
 type connKey struct {
-	namers   address.Class // classes of the hosts that named the address; 0: the user or the operator named it
-	insecure bool          // skip certificate verification
-	proxied  bool          // a proxy resolves the host name
-	with     *certificates // of the user; nil: none
-	own      bool          // with shows the user's own
+	namers   address.Class             // classes of the hosts that named the address; 0: the user or the operator named it
+	insecure bool                      // skip certificate verification
+	proxied  bool                      // a proxy resolves the host name
+	with     *credentials.Certificates // of the user; nil: none
+	own      bool                      // with shows the user's own
 }
 
 // network holds a client's transports, and restricts each to the addresses that its requests may reach. The check
@@ -53,7 +54,7 @@ func (n *network) transport(k connKey) *http.Transport {
 	if t == nil {
 		t = n.Base.Clone()
 		if k.with != nil {
-			t.TLSClientConfig = k.with.config(t.TLSClientConfig, k.own)
+			t.TLSClientConfig = k.with.Config(t.TLSClientConfig, k.own)
 		}
 		if k.insecure {
 			if t.TLSClientConfig == nil {
@@ -261,7 +262,7 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 	named := h.naming(req.URL)
 	key := connKey{namers: named.namers, insecure: insecure, proxied: proxied}
 	if h.certificates != nil && req.URL.Scheme == "https" {
-		key.with, key.own = h.certificates, h.owns(req.URL) && len(h.certificates.own) > 0
+		key.with, key.own = h.certificates, h.owns(req.URL) && h.certificates.HasOwn()
 		if key.own && proxied && proxy.Scheme == "https" {
 			// net/http would show the user's certificate to the proxy, too.
 			return nil, fmt.Errorf("%w, which is not shown to a proxy with TLS: exempt %s from the proxy with NO_PROXY",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/credentials"
 )
 
 // maxSilence limits the wait for a response's header after the request is sent. It is long because a registry may
@@ -42,7 +43,7 @@ func newTransport(opts Options) (*http.Transport, error) {
 		if err != nil {
 			pool = x509.NewCertPool()
 		}
-		pem, err := readAuthorities(opts.CAFile)
+		pem, err := credentials.ReadAuthorities(opts.CAFile)
 		if err != nil {
 			return nil, err
 		}
@@ -52,9 +53,19 @@ func newTransport(opts Options) (*http.Transport, error) {
 	return t, nil
 }
 
+// certificatesOf returns the user's certificates for a registry, which has these names. They are in dir, if it is not
+// empty, else where docker and podman have them.
+func (c *Client) certificatesOf(dir string, names ...string) (*credentials.Certificates, error) {
+	found, err := credentials.CertificatesOf(dir, names...)
+	if err != nil && dir == "" {
+		err = c.Skipped(names[0], err) // the rest of the folder may do
+	}
+	return found, err
+}
+
 // scheme returns http with Options.PlainHTTP, and for loopback hosts for which nothing about certificates is said; else
 // https.
-func (c *Client) scheme(host string, found *certificates) string {
+func (c *Client) scheme(host string, found *credentials.Certificates) string {
 	if c.opts.PlainHTTP || address.IsLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" && found == nil {
 		return "http"
 	}

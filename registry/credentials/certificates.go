@@ -1,4 +1,4 @@
-package remote
+package credentials
 
 import (
 	"cmp"
@@ -13,16 +13,19 @@ import (
 	"strings"
 )
 
-// certificates are those that the user has for one registry, in a folder as docker and podman lay it out
+// Certificates are those that the user has for one registry, in a folder as docker and podman lay it out
 // (https://github.com/containers/image/blob/main/docs/containers-certs.d.5.md). The authorities in *.crt are trusted
 // for the registry and for what it leads to. The user's own in *.cert, with their keys in *.key, are shown to it alone.
-type certificates struct {
+type Certificates struct {
 	authorities [][]byte // PEM
 	own         []tls.Certificate
 }
 
-// config returns a TLS configuration with the certificates. own says whether the connection is to the registry itself.
-func (c *certificates) config(base *tls.Config, own bool) *tls.Config {
+// HasOwn reports whether any of the certificates is the user's own.
+func (c *Certificates) HasOwn() bool { return len(c.own) > 0 }
+
+// Config returns a TLS configuration with the certificates. own says whether the connection is to the registry itself.
+func (c *Certificates) Config(base *tls.Config, own bool) *tls.Config {
 	if base == nil {
 		base = &tls.Config{}
 	}
@@ -47,35 +50,25 @@ func (c *certificates) config(base *tls.Config, own bool) *tls.Config {
 	return base
 }
 
-// certificatesOf returns the certificates for the registries with these names, which are one registry's, or nil. They
-// are in Options.CertDir, unless given is false, else in the first folder that docker or podman would take.
-func (c *Client) certificatesOf(given bool, names ...string) (*certificates, error) {
-	if given && c.opts.CertDir != "" {
-		if dir := folderOf(c.opts.CertDir, names); dir != "" {
-			return readCertificates(dir)
+// CertificatesOf returns the certificates for a registry, which has these names, or nil. They are in given, if not
+// empty, else in the first folder that docker or podman would take. What is usable is returned also beside an error.
+func CertificatesOf(given string, names ...string) (*Certificates, error) {
+	if given == "" {
+		for _, base := range certFolders() {
+			if dir := folderOf(base, names); dir != "" {
+				return readCertificates(dir)
+			}
 		}
-		found, err := readCertificates(c.opts.CertDir)
-		if err != nil {
-			return nil, err
-		}
-		if len(found.authorities)+len(found.own) == 0 && !hasFolders(c.opts.CertDir) {
-			return nil, fmt.Errorf("%s holds no *.crt, no *.cert with its *.key, and no folder of a registry",
-				c.opts.CertDir)
-		}
-		return found, nil
+		return nil, nil
 	}
-	for _, base := range certFolders() {
-		dir := folderOf(base, names)
-		if dir == "" {
-			continue
-		}
-		found, err := readCertificates(dir)
-		if err != nil {
-			err = c.Skipped(names[0], err)
-		}
-		return found, err
+	if dir := folderOf(given, names); dir != "" {
+		return readCertificates(dir)
 	}
-	return nil, nil
+	found, err := readCertificates(given)
+	if err == nil && len(found.authorities)+len(found.own) == 0 && !hasFolders(given) {
+		err = fmt.Errorf("%s holds no *.crt, no *.cert with its *.key, and no folder of a registry", given)
+	}
+	return found, err
 }
 
 // certFolders lists the folders that have one for each registry: the user's, then the system's.
@@ -123,8 +116,8 @@ func hasFolders(dir string) bool {
 }
 
 // readCertificates reads a folder. It returns what is usable, also beside an error, which is of the first that is not.
-func readCertificates(dir string) (*certificates, error) {
-	found := &certificates{}
+func readCertificates(dir string) (*Certificates, error) {
+	found := &Certificates{}
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return found, fmt.Errorf("read certificates: %w", err)
@@ -147,16 +140,16 @@ func readCertificates(dir string) (*certificates, error) {
 	return found, err
 }
 
-func (c *certificates) addAuthorities(file string) error {
-	pem, err := readAuthorities(file)
+func (c *Certificates) addAuthorities(file string) error {
+	pem, err := ReadAuthorities(file)
 	if err == nil {
 		c.authorities = append(c.authorities, pem)
 	}
 	return err
 }
 
-// readAuthorities reads a PEM file of certificate authorities.
-func readAuthorities(file string) ([]byte, error) {
+// ReadAuthorities reads a PEM file of certificate authorities.
+func ReadAuthorities(file string) ([]byte, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read certificate authorities: %w", err)
@@ -167,7 +160,7 @@ func readAuthorities(file string) ([]byte, error) {
 	return pem, nil
 }
 
-func (c *certificates) addOwn(file, key string) error {
+func (c *Certificates) addOwn(file, key string) error {
 	if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s has no key: %s is not there; a certificate authority is named *.crt", file, key)
 	}
