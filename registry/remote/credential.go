@@ -38,6 +38,7 @@ type credential struct {
 	user    *credentials.Found // whose password or token it was derived from; nil: nobody's
 	signed  bool               // obtained with the user's SSH key: see Client.identity
 	without bool               // deliberately without the user's stored credentials, which the registry refused
+	again   bool               // follows one that was refused at once
 	got     time.Time
 	expires time.Time // zero: never
 
@@ -138,7 +139,7 @@ func (h *host) exchange(ctx context.Context, a access, old *credential) (*creden
 		old, renew = nil, true // created before the offer was known
 	}
 	// First request a token with the user's credentials or anonymously, then one with a signature. Of either kind, request
-	// another token only if the last one was accepted. What remains is the registry's other offer.
+	// another token only if the last one was accepted. What remains is the registry's other offer, and one more token.
 	if old == nil || renew && !old.signed {
 		t, err := h.token(ctx, o.bearer, user, a.scopes, nil)
 		if err == nil && (old == nil || old.refused.Load() == nil || t.header() != old.header) {
@@ -163,6 +164,13 @@ func (h *host) exchange(ctx context.Context, a access, old *credential) (*creden
 	}
 	if o.basic && password != "" && ctx.Err() == nil {
 		return h.fixed(password, user, old, why)
+	}
+	if old != nil && !old.again && !old.signed && !renew { // by chance, the token may have expired in that moment
+		if t, err := h.token(ctx, o.bearer, user, a.scopes, nil); err == nil && t.header() != old.header {
+			cr := t.credential(user)
+			cr.again = true
+			return cr, nil
+		}
 	}
 	return nil, h.rejected(user, why)
 }

@@ -150,13 +150,31 @@ func TestTokenExpiresDuringBody(t *testing.T) {
 		}
 		return req.Method == "PATCH"
 	}
-	for range 2 {
+	for range 3 {
 		if err := patch(); !errors.Is(err, ErrInterrupted) {
 			t.Fatal(err)
 		}
 	}
 	if err := patch(); Temporary(err) || !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("%v is temporary or not an ErrUnauthorized", err)
+	}
+}
+
+// TestTokenExpiresAtOnce: a token that expires before its first use is replaced once.
+func TestTokenExpiresAtOnce(t *testing.T) {
+	for _, unlucky := range []int{1, 2} {
+		p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
+		p.handler = func(w http.ResponseWriter, req *http.Request) bool {
+			if req.URL.Path != "/token" && len(p.tokenQueries) > 0 && len(p.tokenQueries) <= unlucky {
+				clear(p.tokens)
+			}
+			return false
+		}
+		c := authClient(t, Options{Keychain: rt.PasswordKeychain("secret", p.host())})
+		_, err := repositoryOf(t, c, p.host()+"/a/model", Push).askFor("GET", "blobs/x")
+		if (err == nil) != (unlucky == 1) || err != nil && !errors.Is(err, ErrUnauthorized) || p.tokenRequests() != 2 {
+			t.Errorf("%d tokens expire: %v after %d token requests", unlucky, err, p.tokenRequests())
+		}
 	}
 }
 
