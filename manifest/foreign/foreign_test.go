@@ -58,6 +58,10 @@ func TestParse(t *testing.T) {
 		{"Docker, without names", ft.ModelRunner(t, gguf, false, nil), foreign.ModelRunner, []string{"LICENSE doc license",
 			"model-00001-of-00002.gguf weights", "model-00002-of-00002.gguf weights", "mmproj.gguf projector",
 			"template config template"}},
+		{"Docker, a checkpoint", ft.New(t, "application/vnd.docker.ai.model.config.v0.1+json", "", "{}", ft.Layer{
+			MediaType: "application/vnd.docker.ai.vllm.config.tar", Content: ft.Wrap(t, ft.Tar, ft.Member{Name: "config.json"}),
+			Annotations: map[string]string{"org.cncf.model.filepath": "vllm-config-38.tar"}}), foreign.ModelRunner,
+			[]string{"  archive"}},
 		{"oras", ft.Oras(t, checkpoint), foreign.Files, []string{
 			"README.md ", "config.json ", "model.safetensors ", "sub/vocab.json "}},
 		{"oras, a folder", ft.OrasFolder(t, "model", checkpoint), foreign.Files, []string{"model  archive"}},

@@ -126,7 +126,7 @@ func layerOf(img *Image, m manifest.ParsedManifest, d manifest.ParsedLayer) (Lay
 	if kind := manifest.Kind(d.Annotations[manifest.AnnotationKind]); kind != "" && kind != manifest.KindTensor {
 		l.Kind = kind
 	}
-	if given == "" {
+	if given == "" || img.Format == ModelRunner && l.Archive { // Docker names the archive, and not what it holds
 		return l, nil
 	}
 	var err error
