@@ -58,7 +58,8 @@ var formats = map[string]*format{
 	// JSON in <tool_call>: Hermes 2 Pro, Qwen 2.5, Granite 4 and others. Small models, among them those of Qwen 2.5 Coder,
 	// often leave the tags out or write a code fence instead.
 	"hermes": {think: thinkTags, forms: toolCallForms, syntax: &toolCallObjects,
-		bare: &form{first: "{[`", end: func(offer) ender { return &fencedEnd{fence: jsonTag{tag: fence}} }, parse: parseFenced}},
+		bare: &form{first: "{[`", end: func(offer) ender { return &fencedEnd{fence: jsonTag{tag: fence}} },
+			parse: parseFenced}},
 	"qwen3": {think: thinkTags, forms: toolCallForms,
 		syntax: &toolCallObjects},
 	// <function=...> in <tool_call>. These models sometimes forget </think> before a call.

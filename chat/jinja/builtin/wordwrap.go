@@ -77,7 +77,7 @@ func hyphenBreaks(w string) []string {
 	return chunks
 }
 
-// hyphenBreak returns the length of the first chunk of a word, which it reads no further than that and a run of hyphens.
+// hyphenBreak returns the length of the first chunk of a word. It reads no further than that and a run of hyphens.
 func hyphenBreak(runes []rune) int {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(runes) && isWordRune(runes[i]) && !unicode.IsDigit(runes[i])
