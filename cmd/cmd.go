@@ -42,7 +42,8 @@ type app struct {
 	quiet    bool
 	command  string // the running command with its parents and without arguments, such as "ingot engine status"
 
-	interrupts interrupts
+	interrupts      interrupts
+	credentialFiles map[string][]byte // what --creds and the like have read, by file: a pipe can be read once
 }
 
 // Main runs the command line and returns the exit code.

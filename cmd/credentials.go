@@ -99,25 +99,40 @@ func hosts(names []string) []string {
 	return slices.Compact(list)
 }
 
-// readCredentials reads the file of a flag, and returns what errors call it.
+// readCredentials reads the file of a flag once, and returns what errors call it.
 func (a *app) readCredentials(ctx context.Context, flag, file string) (content []byte, place string, err error) {
+	place = file
 	if file == "-" {
-		content, err = io.ReadAll(io.LimitReader(a.stdin(ctx), credentials.MaxFile+1))
-		return content, "standard input", err
+		place = "standard input"
+	}
+	content, ok := a.credentialFiles[file]
+	if !ok {
+		if content, err = a.readCredentialFile(ctx, flag, file); err == nil {
+			if a.credentialFiles == nil {
+				a.credentialFiles = map[string][]byte{}
+			}
+			a.credentialFiles[file] = content
+		}
+	}
+	return content, place, err
+}
+
+func (a *app) readCredentialFile(ctx context.Context, flag, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(io.LimitReader(a.stdin(ctx), credentials.MaxFile+1))
 	}
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) && strings.Contains(file, ":") {
 		// Not quoted: it is a password.
-		return nil, "", usagef("%s takes a file, or - for standard input, with USER:PASSWORD: other users can see a "+
+		return nil, usagef("%s takes a file, or - for standard input, with USER:PASSWORD: other users can see a "+
 			"password on the command line", flag)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", flag, err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil {
 		noteReadable(a, file, info.Mode())
 	}
-	content, err = io.ReadAll(io.LimitReader(f, credentials.MaxFile+1))
-	return content, file, err
+	return io.ReadAll(io.LimitReader(f, credentials.MaxFile+1))
 }

@@ -163,6 +163,9 @@ func (a *app) fetchSource(ctx context.Context, name manifest.Name, o createOptio
 	error) {
 	progress := a.transferProgress("pull", o.json)
 	defer progress.end()
+	if !o.push { // else --creds is for the registry that is pushed to
+		o.transfer.credentials.names = []string{name.String()}
+	}
 	client, err := a.client(&o.transfer, progress.set)
 	if err != nil {
 		return nil, nil, err
