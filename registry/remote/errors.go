@@ -63,12 +63,12 @@ var (
 	})
 	ErrClientCertificate = fault.Register(errors.New("the server requires a client certificate"), fault.Kind{
 		Name: "registry/remote.ErrClientCertificate", Means: "the server wants to see a certificate of its user",
-		Rank: fault.Registry + 20, Transfer: fault.Forbidden,
+		Rank: fault.Registry + 40, Transfer: fault.Forbidden,
 		Remedy: "--cert-dir DIR names the folder with your *.cert and *.key",
 	})
 	ErrNoRegistry = fault.Register(errors.New("not a registry"), fault.Kind{
 		Name: "registry/remote.ErrNoRegistry", Means: "a host does not answer as registries do",
-		Rank: fault.Registry + 21, Transfer: fault.Gateway,
+		Rank: fault.Registry + 41, Transfer: fault.Gateway,
 		Remedy: "check the registry's host and port; nothing is stored",
 	})
 
