@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/registry/hub/hubtest"
 )
 
 // compressed answers with what the fake would, compressed.
@@ -121,6 +123,29 @@ func TestWrongAnswers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A file that does not end where it should is another one, also if nobody says how long it is.
+func TestLongerFile(t *testing.T) {
+	h := start(t)
+	h.Add("tiny/model", map[string]hubtest.Content{"LICENSE": hubtest.Bytes("MIT")})
+	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+		if !isFile(r) {
+			return false
+		}
+		_, _ = io.WriteString(w, "MIT")
+		w.(http.Flusher).Flush() // without a length
+		_, _ = io.WriteString(w, " or not")
+		return true
+	})
+	f := open(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model")
+	file, err := f.Open("LICENSE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := readError(file); !errors.Is(err, ErrChanged) {
+		t.Error(err)
 	}
 }
 

@@ -48,7 +48,7 @@ func (f *file) readRange(ctx context.Context, p []byte, offset int64) error {
 		if n > 0 {
 			a.progress()
 		}
-		if done += n; done == len(p) {
+		if done += n; done == len(p) && !errors.Is(err, ErrChanged) {
 			return nil
 		}
 		if err == nil {

@@ -122,7 +122,8 @@ func TestRenamed(t *testing.T) {
 		if !strings.Contains(r.URL.Path, "/Old/Name") && !strings.HasPrefix(r.URL.Path, "/Old/Name") {
 			return false
 		}
-		http.Redirect(w, r, strings.Replace(r.URL.RequestURI(), "/Old/Name", "/tiny/model", 1), 307)
+		to := strings.Replace(r.URL.RequestURI(), "/Old/Name", "/tiny/model", 1)
+		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 		return true
 	})
 	expect(t, "renamed", readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/Old/Name"), "")
