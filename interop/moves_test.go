@@ -14,8 +14,8 @@ import (
 )
 
 // TestMoves: a model of 60 MB, with blobs that take several chunks and parts, is pushed, pulled and copied with each
-// kind of registry. Each of these is killed three times at random moments, and run again. crane, which reads every blob,
-// finds the copies complete. A signature travels along.
+// kind of registry. Each of these is killed three times at random moments, and run again. crane reads every blob of the
+// copies. A signature travels along.
 func TestMoves(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")

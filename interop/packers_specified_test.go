@@ -23,7 +23,8 @@ func packModelPack(u *user, dir, name string, archive bool) {
 	if archive {
 		form = "tar"
 	}
-	m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "application/vnd.cncf.model.manifest.v1+json"}
+	m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest,
+		ArtifactType: "application/vnd.cncf.model.manifest.v1+json"}
 	var diffIDs []digest.Digest
 	for _, f := range fileNames(u.t, dir) {
 		content, kind := readFile(u.t, filepath.Join(dir, f)), "weight.config"
@@ -62,7 +63,8 @@ func packKit(u *user, dir, name string) {
 		if weights {
 			kind = "model"
 		}
-		layer := r.blob("application/vnd.kitops.modelkit."+kind+".v1.tar", archived(u.t, f, readFile(u.t, filepath.Join(dir, f))))
+		layer := r.blob("application/vnd.kitops.modelkit."+kind+".v1.tar",
+			archived(u.t, f, readFile(u.t, filepath.Join(dir, f))))
 		m.Layers = append(m.Layers, layer)
 		if weights {
 			model = part{f, layer.Digest}

@@ -136,7 +136,8 @@ func fileNames(t *testing.T, dir string) (names []string) {
 
 // modctl pushes a folder with modctl, which writes the Modelfile itself.
 func modctl(u *user, dir, name string, flags ...string) {
-	state := []string{"--storage-dir", filepath.Join(u.home, "m"), "--log-dir", filepath.Join(u.home, "l"), "--no-progress"}
+	state := []string{"--storage-dir", filepath.Join(u.home, "m"), "--log-dir", filepath.Join(u.home, "l"),
+		"--no-progress"}
 	u.run("modctl", append(state, "modelfile", "generate", dir, "-n", "demo", "-O", u.home)...)
 	u.run("modctl", slices.Concat(state, []string{"build", "-f", filepath.Join(u.home, "Modelfile"), "-t", name,
 		"--plain-http", "--output-remote"}, flags, []string{dir})...)

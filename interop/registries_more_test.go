@@ -40,8 +40,8 @@ func startZot(t *testing.T) string {
 	})
 }
 
-// startNginx runs nginx before a registry. A request's body may have at most limit bytes, as nginx writes sizes; its own
-// default is 1m. A longer one gets a 413, and nginx closes the connection.
+// startNginx runs nginx before a registry. A request's body may have at most limit bytes, written as nginx does; its
+// own default is 1m. A longer one gets a 413, and nginx closes the connection.
 func startNginx(t *testing.T, registry, limit string) string {
 	t.Helper()
 	return startRegistry(t, "nginx", func(dir, host string) []string {
