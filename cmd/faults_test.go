@@ -50,12 +50,13 @@ type faulty struct {
 	accepted   int   // requests with tokens of this generation
 	expired    int   // this many requests of signed addresses fail
 	sessions   []session
+	undeleted  map[string]int // failures to cancel an upload, by its path
 }
 
 // fewest is the number of requests that a token is good for.
 const fewest = 5
 
-// session is an upload that a client was told about.
+// session is an upload that a client was told about. It has two tries to cancel it.
 type session struct {
 	peer *registrytest.Peer
 	id   string
@@ -66,7 +67,7 @@ func (f *faulty) begin(plan []planned, kill func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ticks, f.plan, f.kill, f.happened = 0, plan, kill, nil
-	f.failing, f.limit, f.expired, f.sessions = 0, 0, 0, nil
+	f.failing, f.limit, f.expired, f.sessions, f.undeleted = 0, 0, 0, nil, map[string]int{}
 }
 
 // end ends a run. It returns its ticks, the faults that happened, and the uploads that the client was told about.
@@ -74,7 +75,8 @@ func (f *faulty) end() (ticks int, happened []fault, told []session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kill, f.plan = nil, nil
-	return f.ticks, f.happened, f.sessions
+	told = slices.DeleteFunc(f.sessions, func(s session) bool { return f.undeleted[s.id] > 1 })
+	return f.ticks, f.happened, told
 }
 
 // tick counts one moment of an exchange, and lets the faults happen that are planned for it.
@@ -118,6 +120,9 @@ func (f *faulty) refused(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case f.failing > 0:
 		f.failing--
+		if r.Method == http.MethodDelete {
+			f.undeleted[path.Base(r.URL.Path)]++
+		}
 		http.Error(w, "try again", serverErrors[f.random.IntN(len(serverErrors))])
 	case f.expired > 0 && r.URL.Query().Has("X-Signature"):
 		f.expired--
@@ -153,6 +158,11 @@ func (f *faulty) around(next http.Handler) http.Handler {
 		if x.cut {
 			panic(http.ErrAbortHandler)
 		}
+		if x.opened != nil {
+			f.mu.Lock()
+			f.sessions = append(f.sessions, *x.opened)
+			f.mu.Unlock()
+		}
 	})
 }
 
@@ -163,6 +173,8 @@ type faultyExchange struct {
 	f    *faulty
 	left int64 // of the response, if there was a limit at the begin
 	cut  bool
+
+	opened *session // by this exchange
 }
 
 type readCloser struct {
@@ -210,12 +222,10 @@ func (f *faulty) guarded(p *registrytest.Peer) http.Handler {
 			return
 		}
 		p.ServeHTTP(w, r)
-		if x := w.(*faultyExchange); r.Method == http.MethodPost && !x.cut {
+		if x := w.(*faultyExchange); r.Method == http.MethodPost {
 			if at := x.Header().Get("Location"); strings.Contains(at, "/blobs/uploads/") {
 				at, _, _ = strings.Cut(at, "?")
-				f.mu.Lock()
-				f.sessions = append(f.sessions, session{p, path.Base(at)})
-				f.mu.Unlock()
+				x.opened = &session{p, path.Base(at)}
 			}
 		}
 	}))

@@ -43,6 +43,10 @@ var faults = []fault{
 	{name: "416 always", mayLeaveOpen: true, maxResent: -1, set: func(_ *testing.T, p *rt.Peer) {
 		p.On("PATCH", rt.UploadRoute, rt.RefuseWith(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).After(1)
 	}},
+	{name: "a session that is lost, and a DELETE that fails once", maxResent: -1, set: func(_ *testing.T, p *rt.Peer) {
+		p.Once("PATCH", rt.UploadRoute, rt.Respond(http.StatusNotFound)).After(1)
+		p.Once("DELETE", rt.UploadRoute, rt.Respond(http.StatusServiceUnavailable))
+	}},
 	{name: "201 after the first chunk", set: func(_ *testing.T, p *rt.Peer) {
 		p.On("PATCH", rt.UploadRoute, withStatus(http.StatusCreated))
 	}},

@@ -152,11 +152,17 @@ func (p *pusher) post(ctx context.Context, r *remote.Repository, query url.Value
 	return p.exchange(ctx, r, http.MethodPost, at, http.StatusAccepted, http.StatusCreated, http.StatusOK)
 }
 
-// cancel deletes an upload session. Errors are ignored: registries expire abandoned sessions.
+// cancel deletes an upload session. A failure that may pass is worth a second try at once; after that, errors are
+// ignored: registries expire abandoned sessions.
 func (p *pusher) cancel(ctx context.Context, at *url.URL) {
 	ctx, end := context.WithTimeout(ctx, 10*time.Second)
 	defer end()
-	_, _ = p.exchange(ctx, p.r, http.MethodDelete, at, http.StatusNoContent, http.StatusAccepted, http.StatusOK)
+	for range 2 {
+		_, err := p.exchange(ctx, p.r, http.MethodDelete, at, http.StatusNoContent, http.StatusAccepted, http.StatusOK)
+		if !remote.Temporary(err) {
+			return
+		}
+	}
 }
 
 // headBlob reports whether the registry has a blob. One that cannot be asked counts as not having it.
