@@ -133,7 +133,7 @@ var inside = map[string][]string{
 	"manifest/foreign":             {"manifest", "manifest/blob", "manifest/ollama"},
 	"manifest/foreign/foreigntest": {},
 	"manifest/unpack":              {"manifest", "manifest/foreign", "manifest/store/disk"},
-	"registry/browse":              {"registry", "registry/remote"},
+	"registry/browse":              {"registry", "registry/redact", "registry/remote", "registry/verdict"},
 	"manifest/ollama/exchange": {
 		"manifest", "manifest/encoding", "manifest/foreign", "manifest/ollama", "manifest/store", "manifest/store/disk",
 	},

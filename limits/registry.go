@@ -32,8 +32,8 @@ func init() {
 		Limit{"BlobSize", "size of a blob", BlobSize, Bytes, "manifest.TestManifestLimits"},
 		Limit{"CopyManifests", "manifests that a copy between registries reads", CopyManifests, Bytes,
 			"registry.TestCopyManifests"},
-		Limit{"Tags", "tags of a repository", Tags, Count, "registry/remote.TestTagLimits"},
-		Limit{"TagPages", "pages of a list of tags", TagPages, Count, "registry/remote.TestTagLimits"},
-		Limit{"TagPageSize", "page of a list of tags", TagPageSize, Bytes, "registry/remote.TestTagLimits"},
+		Limit{"Tags", "tags of a repository", Tags, Count, "registry/browse.TestTagLimits"},
+		Limit{"TagPages", "pages of a list of tags", TagPages, Count, "registry/browse.TestTagLimits"},
+		Limit{"TagPageSize", "page of a list of tags", TagPageSize, Bytes, "registry/browse.TestTagLimits"},
 	)
 }

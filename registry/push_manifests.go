@@ -307,7 +307,7 @@ func (p *pusher) sendArtifact(ctx context.Context, a attachment) (listed bool, e
 	listed, err = p.r.PutManifest(ctx, string(a.Digest), a.doc)
 	var status *remote.StatusError
 	atHand := p.s != nil || p.source != nil
-	if errors.As(err, &status) && status.LacksBlob() && atHand { // the registry may have collected a blob since it was checked
+	if errors.As(err, &status) && status.LacksBlob() && atHand { // the registry may have collected a blob since
 		if err := p.sendBlobs(ctx, blobs); err != nil {
 			return false, err
 		}

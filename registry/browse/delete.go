@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -106,7 +108,11 @@ func (d *Deletion) attach(list []Referrer, tagged map[string]digest.Digest) {
 
 // tagged returns the digests of the repository's tags, or sets TagsUnknown. The error is that of a context that ended.
 func (d *Deletion) tagged(ctx context.Context) (map[string]digest.Digest, error) {
-	tags, err := d.r.Tags(ctx)
+	list, err := listTags(ctx, d.r)
+	var tags []string
+	if err == nil {
+		tags = list.tags
+	}
 	tags = slices.DeleteFunc(tags, IsDigestTag)
 	if len(tags) > maxTagsAsked {
 		err = fmt.Errorf("%s/%s has %d tags: %w", d.Name.Host, d.Name.Path, len(tags), manifest.ErrTooLarge)
@@ -142,8 +148,8 @@ func (d *Deletion) Run(ctx context.Context) error {
 	if !d.Whole {
 		return d.untag(ctx)
 	}
-	err := d.r.DeleteManifest(ctx, string(d.Digest))
-	if errors.Is(err, remote.ErrUnsupported) && d.Name.Digest == "" && d.r.DeleteManifest(ctx, d.Name.Tag) == nil {
+	err := deleteManifest(ctx, d.r, string(d.Digest))
+	if errors.Is(err, remote.ErrUnsupported) && d.Name.Digest == "" && deleteManifest(ctx, d.r, d.Name.Tag) == nil {
 		return nil // the tag is gone; the registry collects the manifest, or keeps it
 	}
 	if err != nil {
@@ -151,7 +157,7 @@ func (d *Deletion) Run(ctx context.Context) error {
 	}
 	var left []error
 	for _, a := range d.Attached {
-		left = append(left, d.r.DeleteManifest(ctx, string(a.Digest)))
+		left = append(left, deleteManifest(ctx, d.r, string(a.Digest)))
 	}
 	left = append(left, d.cleanIndexes(ctx)...)
 	if ctx.Err() != nil {
@@ -175,8 +181,8 @@ func (d *Deletion) cleanIndexes(ctx context.Context) (failed []error) {
 		tag := remote.ReferrersTag(g)
 		index, err := d.r.HeadManifest(ctx, tag)
 		if err == nil && index != "" {
-			if err = d.r.DeleteManifest(ctx, string(index)); errors.Is(err, remote.ErrUnsupported) {
-				err = d.r.DeleteManifest(ctx, tag)
+			if err = deleteManifest(ctx, d.r, string(index)); errors.Is(err, remote.ErrUnsupported) {
+				err = deleteManifest(ctx, d.r, tag)
 			}
 		}
 		failed = append(failed, err)
@@ -193,10 +199,10 @@ func (d *Deletion) untag(ctx context.Context) error {
 	if err == nil && there != "" && there != d.Digest {
 		return fmt.Errorf("delete %s: it is %s by now: %w", d.Name, there, remote.ErrInterrupted)
 	}
-	err = d.r.DeleteManifest(ctx, d.Name.Tag)
+	err = deleteManifest(ctx, d.r, d.Name.Tag)
 	if errors.Is(err, remote.ErrUnsupported) {
 		// Whether the registry deletes manifests is seen from one that cannot exist.
-		if err := d.r.DeleteManifest(ctx, string(digest.FromString(""))); err != nil {
+		if err := deleteManifest(ctx, d.r, string(digest.FromString(""))); err != nil {
 			return d.failed(err)
 		}
 		others := "may have other tags"
@@ -226,4 +232,42 @@ func (d *Deletion) failed(err error) error {
 		return fmt.Errorf("delete %s: %w: %w", d.Name, ErrNoDeletion, err)
 	}
 	return fmt.Errorf("delete %s: %w", d.Name, err)
+}
+
+// deleteManifest deletes a manifest with all its tags if ref is its digest, or else only the tag ref. One that is gone
+// is no error. The error is an [remote.ErrUnsupported] if the registry does not do that. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#content-management.
+func deleteManifest(ctx context.Context, r *remote.Repository, ref string) error {
+	_, err := remote.Retry(ctx, r.Attempts(), func() (struct{}, error) { return struct{}{}, deleteOnce(ctx, r, ref) })
+	var status *remote.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	switch verdict.Of(verdict.Delete, status.Status) {
+	case verdict.FallBack:
+		return fmt.Errorf("%w: %w", remote.ErrUnsupported, err)
+	case verdict.Absent: // or the registry knows no such request
+		there, headErr := r.HeadManifest(ctx, ref)
+		switch {
+		case headErr != nil:
+			return headErr
+		case there != "":
+			return fmt.Errorf("%w: %w", remote.ErrUnsupported, err)
+		}
+		return nil
+	}
+	return err
+}
+
+func deleteOnce(ctx context.Context, r *remote.Repository, ref string) error {
+	req, err := r.Request(ctx, http.MethodDelete, r.URL("manifests", ref), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := r.Do(req)
+	if err != nil {
+		return err
+	}
+	defer remote.Drain(resp)
+	return remote.Expect(resp, http.StatusAccepted, http.StatusOK, http.StatusNoContent)
 }

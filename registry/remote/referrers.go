@@ -154,12 +154,12 @@ func (r *Repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 	if err := json.Unmarshal(b, &page.index); err != nil {
 		return nil, fmt.Errorf("%s: %v: %w", redact.DisplayURL(u), err, manifest.ErrInvalidManifest)
 	}
-	page.next, err = nextPage(resp)
+	page.next, err = NextPage(resp)
 	return page, err
 }
 
-// nextPage returns the URL of the next page from the Link header (RFC 8288), or nil. It must be on the same host.
-func nextPage(resp *http.Response) (*url.URL, error) {
+// NextPage returns the URL of the next page from the Link header (RFC 8288), or nil. It must be on the same host.
+func NextPage(resp *http.Response) (*url.URL, error) {
 	for _, value := range resp.Header.Values("Link") {
 		for value != "" {
 			_, link, _ := strings.Cut(value, "<")

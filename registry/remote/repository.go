@@ -18,8 +18,9 @@ import (
 
 // Actions of a token scope. See https://distribution.github.io/distribution/spec/auth/scope/.
 const (
-	Pull = "pull"
-	Push = "pull,push"
+	Pull   = "pull"
+	Push   = "pull,push"
+	Delete = "pull,delete"
 )
 
 // Repository is a repository of a registry.
