@@ -21,7 +21,7 @@ import (
 // ErrNoDeletion means that a registry does not delete what was asked for.
 var ErrNoDeletion = fault.Register(errors.New("the registry does not delete this"), fault.Kind{
 	Name: "registry/browse.ErrNoDeletion", Means: "the registry does not delete a tag or a manifest",
-	Rank: fault.Registry + 40, Transfer: fault.Gateway,
+	Rank: fault.Registry + 42, Transfer: fault.Gateway,
 	Remedy: "delete it on the registry's website, or allow deletion there (REGISTRY_STORAGE_DELETE_ENABLED=true for " +
 		"registry:2 and registry:3)",
 })
