@@ -56,8 +56,8 @@ type copySource struct {
 	read int64 // bytes of manifests
 }
 
-// manifest fetches a manifest.
-func (s *copySource) manifest(ctx context.Context, d digest.Digest) ([]byte, error) {
+// Manifest fetches a manifest.
+func (s *copySource) Manifest(ctx context.Context, d digest.Digest) ([]byte, error) {
 	m, err := s.r.GetManifest(ctx, string(d))
 	if err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (s *copySource) manifest(ctx context.Context, d digest.Digest) ([]byte, err
 	return m.Bytes, nil
 }
 
-// referrers lists the referrers of a manifest.
-func (s *copySource) referrers(ctx context.Context, subject digest.Digest) ([]ocispec.Descriptor, error) {
+// Referrers lists the referrers of a manifest.
+func (s *copySource) Referrers(ctx context.Context, subject digest.Digest) ([]ocispec.Descriptor, error) {
 	list, err := s.r.Referrers(ctx, subject, "")
 	if err != nil {
 		return nil, fmt.Errorf("list the referrers of %s: %w", subject, err)

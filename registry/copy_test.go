@@ -256,10 +256,10 @@ func TestCopyManifests(t *testing.T) {
 	}
 	size := int64(len(p.Manifest("team/m", "v1")))
 	source := &copySource{c: c, r: r, read: limits.CopyManifests - size}
-	if _, err := source.manifest(t.Context(), d); err != nil {
+	if _, err := source.Manifest(t.Context(), d); err != nil {
 		t.Errorf("up to the limit: %v", err)
 	}
-	if _, err := source.manifest(t.Context(), d); !errors.Is(err, manifest.ErrTooLarge) {
+	if _, err := source.Manifest(t.Context(), d); !errors.Is(err, manifest.ErrTooLarge) {
 		t.Errorf("beyond the limit: %v", err)
 	}
 }

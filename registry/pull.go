@@ -184,11 +184,8 @@ func (p *puller) manifest(ctx context.Context, name manifest.Name) (*remote.Mani
 	if err != nil {
 		return nil, err
 	}
-	list, err := images(m)
-	if err != nil || list == nil {
-		return m, err
-	}
-	return p.fromIndex(ctx, name, list)
+	get := func(d digest.Digest) (*remote.Manifest, error) { return p.manifestBy(ctx, name, string(d)) }
+	return ModelOf(m, get, func(d digest.Digest) string { return byDigest(name, d) })
 }
 
 // manifestBy returns the manifest with a tag or digest, from the store if it is unchanged there.

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,16 +42,22 @@ type indexed struct {
 	what     string // what it is if it is no model; "" for a model
 }
 
-// fromIndex returns the one image of an index that is a model, or the only image. Of several models for different
-// processors, it is the one for this machine.
-func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocispec.Descriptor) (*remote.Manifest,
-	error) {
+// ModelOf returns the manifest itself, or of an index the one image that is a model, or the only image. Of several
+// models for different processors, it is the one for this machine. get reads a manifest, and name names one in
+// messages.
+func ModelOf(
+	m *remote.Manifest, get func(digest.Digest) (*remote.Manifest, error), name func(digest.Digest) string,
+) (*remote.Manifest, error) {
+	list, err := images(m)
+	if err != nil || list == nil {
+		return m, err
+	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("the index lists no images: %w", manifest.ErrUnknownManifest)
 	}
 	if len(list) > maxImages {
 		return nil, fmt.Errorf("the index lists %d images; name one by its digest, such as %s",
-			len(list), byDigest(name, list[0].Digest))
+			len(list), name(list[0].Digest))
 	}
 	var models, others []indexed
 	var unknown error
@@ -62,7 +67,7 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 			continue
 		}
 		seen[d.Digest] = true
-		m, err := p.manifestBy(ctx, name, string(d.Digest))
+		m, err := get(d.Digest)
 		if errors.Is(err, manifest.ErrUnknownManifest) {
 			unknown = err
 			continue
@@ -94,7 +99,7 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 	}
 	var names []string
 	for _, i := range others {
-		names = append(names, byDigest(name, i.manifest.Digest)+i.describe())
+		names = append(names, name(i.manifest.Digest)+i.describe())
 	}
 	return nil, fmt.Errorf("the index lists several images; name one: %s", strings.Join(names, ", "))
 }

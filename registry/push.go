@@ -125,7 +125,7 @@ func (c *Client) preparePusher(s *store.Store, dst manifest.Name, opts PushOptio
 	if err != nil {
 		return nil, err
 	}
-	p := &pusher{c: c, s: s, from: storedDocuments{s}, dst: dst, r: r, opts: opts, chunkGiven: given,
+	p := &pusher{c: c, s: s, from: Stored{s}, dst: dst, r: r, opts: opts, chunkGiven: given,
 		sendSlots: make(chan struct{}, c.opts.Concurrency)}
 	return p, nil
 }
@@ -133,9 +133,11 @@ func (c *Client) preparePusher(s *store.Store, dst manifest.Name, opts PushOptio
 // pusher is the state of one push.
 type pusher struct {
 	c      *Client
-	s      *store.Store // nil in a copy
+	s      *store.Store // nil in a copy and of files
 	source *copySource  // nil in a push
-	from   documents
+	from   Documents
+	files  Files // where the blobs are, if they are not in a store; nil in other pushes
+	again  bool  // blobs are sent whatever the registry says that it has
 	dst    manifest.Name
 	r      *remote.Repository
 	opts   PushOptions
@@ -154,27 +156,10 @@ type blob struct {
 	name string   // for display
 	data []byte   // contents, if the store may not have the blob; else nil
 	path string   // file with the contents, if the store may not have the blob; else ""
+	at   int64    // where the contents begin in that file
 	from []string // repositories of the same registry that may have the blob
 
 	optional bool // only attached artifacts need it
-}
-
-// documents is where manifests come from: a store, or the repository that is copied.
-type documents interface {
-	// manifest returns a manifest. The error is ErrBlobMissing or ErrNotFound if there is none.
-	manifest(ctx context.Context, d digest.Digest) ([]byte, error)
-	// referrers lists the manifests with this subject.
-	referrers(ctx context.Context, subject digest.Digest) ([]ocispec.Descriptor, error)
-}
-
-type storedDocuments struct{ s *store.Store }
-
-func (s storedDocuments) manifest(_ context.Context, d digest.Digest) ([]byte, error) {
-	return s.s.ReadBlob(d, manifest.MaxManifestSize)
-}
-
-func (s storedDocuments) referrers(ctx context.Context, subject digest.Digest) ([]ocispec.Descriptor, error) {
-	return s.s.Referrers(ctx, subject, "")
 }
 
 // run pushes a manifest and everything that it references. config is nil if the source has it.

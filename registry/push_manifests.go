@@ -174,18 +174,19 @@ func manifestsOf(list []attachment) []remote.Manifest {
 }
 
 // attached lists the referrers of a manifest at the source, their referrers, and so on. A subject comes before its
-// referrers. unread are those that another registry does not list or send.
+// referrers. unread are those that a source beside a store does not list or have.
 func (p *pusher) attached(ctx context.Context, subject digest.Digest) (all, unread []attachment, err error) {
 	if p.opts.NoReferrers {
 		return nil, nil, nil
 	}
+	_, stored := p.from.(Stored) // a store has what it lists, or is damaged
 	seen := map[digest.Digest]bool{subject: true}
 	level := []digest.Digest{subject}
 	for range maxReferrerDepth {
 		var next []digest.Digest
 		for _, s := range level {
-			list, err := p.from.referrers(ctx, s)
-			if err != nil && p.source != nil && ctx.Err() == nil {
+			list, err := p.from.Referrers(ctx, s)
+			if err != nil && !stored && ctx.Err() == nil {
 				unread = append(unread, attachment{subject: s, failed: err})
 				continue
 			}
@@ -198,8 +199,8 @@ func (p *pusher) attached(ctx context.Context, subject digest.Digest) (all, unre
 				}
 				seen[d.Digest] = true
 				a := attachment{Descriptor: d, subject: s}
-				b, err := p.from.manifest(ctx, d.Digest)
-				if err != nil && p.source != nil && ctx.Err() == nil {
+				b, err := p.from.Manifest(ctx, d.Digest)
+				if err != nil && !stored && ctx.Err() == nil {
 					a.failed = err
 					unread = append(unread, a)
 					continue
@@ -306,7 +307,7 @@ func (p *pusher) sendArtifact(ctx context.Context, a attachment) (listed bool, e
 	}
 	listed, err = p.r.PutManifest(ctx, string(a.Digest), a.doc)
 	var status *remote.StatusError
-	atHand := p.s != nil || p.source != nil
+	atHand := p.s != nil || p.source != nil || p.files != nil
 	if errors.As(err, &status) && status.LacksBlob() && atHand { // the registry may have collected a blob since
 		if err := p.sendBlobs(ctx, blobs); err != nil {
 			return false, err

@@ -41,7 +41,7 @@ func (p *pusher) gather(ctx context.Context, docs []remote.Manifest, m remote.Ma
 		if child.Digest.Algorithm() != digest.SHA256 {
 			continue // neither a store nor ingot's copies have others
 		}
-		b, err := p.from.manifest(ctx, child.Digest)
+		b, err := p.from.Manifest(ctx, child.Digest)
 		if errors.Is(err, manifest.ErrBlobMissing) || errors.Is(err, remote.ErrNotFound) {
 			continue // tools may copy only some platforms of an index
 		}
@@ -69,7 +69,7 @@ func blobsOf(docs []remote.Manifest) ([]blob, error) {
 		for _, d := range blobs {
 			if !seen[d.Digest] {
 				seen[d.Digest] = true
-				list = append(list, blob{Descriptor: d, name: layerName(d)})
+				list = append(list, blob{Descriptor: d, name: BlobName(d)})
 			}
 		}
 	}
@@ -77,8 +77,8 @@ func blobsOf(docs []remote.Manifest) ([]blob, error) {
 	return list, nil
 }
 
-// layerName returns a blob's name for display, or "" if it has none.
-func layerName(d ocispec.Descriptor) string {
+// BlobName returns a blob's name for display, or "" if it has none.
+func BlobName(d ocispec.Descriptor) string {
 	for _, key := range []string{"org.cncf.model.filepath", ocispec.AnnotationTitle} {
 		if name := d.Annotations[key]; name != "" {
 			return redact.Clip(name)

@@ -44,6 +44,15 @@ type upload struct {
 
 // upload pushes one blob. It resumes an earlier run's upload session if the store has a record of it.
 func (p *pusher) upload(ctx context.Context, b blob) error {
+	if p.files != nil {
+		var err error
+		if b.path, b.at, err = p.files.File(b.Descriptor); err == nil {
+			err = verifyFile(ctx, b)
+		}
+		if err != nil {
+			return fmt.Errorf("blob %s: %w", b.Digest, err)
+		}
+	}
 	u := &upload{push: p, blob: b}
 	if p.source != nil {
 		u.copied = p.source.blob(b)

@@ -91,7 +91,7 @@ func (u *upload) mount(ctx context.Context) (EventKind, error) {
 	}
 	// A mount without a source repository lets the registry look for the blob in all repositories (automatic content
 	// discovery). Not all registries support it.
-	if u.location != nil || u.blob.Digest == "" || u.push.r.Abilities().NoMount {
+	if u.push.again || u.location != nil || u.blob.Digest == "" || u.push.r.Abilities().NoMount {
 		return "", nil
 	}
 	return u.mountFrom(ctx, u.push.r, "")

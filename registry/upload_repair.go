@@ -225,8 +225,8 @@ func (u *upload) compare(err error) error {
 
 // rehash verifies this machine's copy of the blob, after the registry reported a digest mismatch.
 func (u *upload) rehash() error {
-	if u.blob.data != nil || u.copied != nil || u.piece != nil {
-		return nil // its digest was computed from these bytes, or while they passed
+	if u.blob.data != nil || u.copied != nil || u.piece != nil || u.push.files != nil {
+		return nil // its digest was computed from these bytes, or before or while they passed
 	}
 	f, err := openFile(u.push.s, u.blob)
 	if err != nil {

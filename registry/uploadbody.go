@@ -49,8 +49,9 @@ func (u *upload) openBody(ctx context.Context, offset, n int64, moved func(int64
 	if err != nil {
 		return nil, err
 	}
+	offset += b.at
 	info, err := f.Stat()
-	if err == nil && info.Size() != size {
+	if err == nil && info.Size() != size && u.push.files == nil {
 		err = fmt.Errorf("the stored blob has %d bytes, not %d: %w", info.Size(), size, manifest.ErrCorrupt)
 	}
 	if err == nil {

@@ -90,32 +90,59 @@ func (r *Repository) HasBlob(ctx context.Context, d digest.Digest, size int64) (
 
 // look asks for a blob with HEAD, or with GET for its first byte.
 func (r *Repository) look(ctx context.Context, method string, d digest.Digest, size int64) (there bool, err error) {
-	req, err := r.Request(ctx, method, r.URL("blobs", string(d)), nil)
-	if err != nil {
+	n, err := r.lookOnce(ctx, method, d, size)
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, err
 	}
-	if method == http.MethodGet && size > 0 {
+	r.Learn(func(a *Abilities) { a.Looked = true })
+	return err == nil && (n == size || n < 0 || n == 0 && method == http.MethodHead), nil
+}
+
+// StatBlob returns the size of a blob, or -1 if the registry has it and does not tell the size. If it does not have the
+// blob, the error is an [ErrNotFound]. A registry that refuses HEAD, or answers it with another size than the one that
+// is wanted, is asked for the first byte.
+func (r *Repository) StatBlob(ctx context.Context, d digest.Digest, want int64) (int64, error) {
+	return Retry(ctx, r.Attempts(), func() (int64, error) {
+		size, err := r.lookOnce(ctx, http.MethodHead, d, want)
+		if verdictOf(verdict.HeadBlob, err) == verdict.FallBack || err == nil && size != want {
+			size, err = r.lookOnce(ctx, http.MethodGet, d, want)
+		}
+		return size, err
+	})
+}
+
+// lookOnce returns the size of a blob as the answer to a HEAD says, or to a GET for the first byte; -1 if it does not.
+func (r *Repository) lookOnce(ctx context.Context, method string, d digest.Digest, want int64) (int64, error) {
+	req, err := r.Request(ctx, method, r.URL("blobs", string(d)), nil)
+	if err != nil {
+		return 0, err
+	}
+	if method == http.MethodGet && want > 0 {
 		req.Header.Set("Accept-Encoding", "identity")
 		req.Header.Set("Range", "bytes=0-0")
 	}
 	resp, err := r.Do(req)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	defer resp.Body.Close()
-	step, length := verdict.HeadBlob, resp.ContentLength
-	if method == http.MethodGet {
-		step = verdict.GetBlob
+	if resp.StatusCode != http.StatusPartialContent {
+		return resp.ContentLength, Expect(resp, http.StatusOK)
 	}
 	_, total, _ := strings.Cut(resp.Header.Get("Content-Range"), "/")
-	switch {
-	case resp.StatusCode == http.StatusPartialContent:
-		there = total == "*" || total == strconv.FormatInt(size, 10)
-	case resp.StatusCode == http.StatusOK:
-		there = length == size || length < 0 || length == 0 && method == http.MethodHead
-	case verdict.Of(step, resp.StatusCode) != verdict.Absent:
-		return false, statusError(resp)
+	n, err := strconv.ParseInt(total, 10, 64)
+	if err != nil && total != "*" {
+		return 0, nil
 	}
-	r.Learn(func(a *Abilities) { a.Looked = true })
-	return there, nil
+	if err != nil || n < 0 {
+		n = -1
+	}
+	return n, nil
+}
+
+// Direct returns the repository without mirrors: what the registry itself has.
+func (r *Repository) Direct() *Repository {
+	direct := *r
+	direct.mirrors = nil
+	return &direct
 }

@@ -218,7 +218,7 @@ func (x *transfer) importBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 	}
 	defer os.Remove(f.Name()) // no effect after the rename
 	defer f.Close()
-	if info.Mode().Perm() == 0o444 && linkTo(path, f.Name(), info) {
+	if info.Mode().Perm() == 0o444 && disk.LinkOver(path, f.Name(), info) {
 		if err := x.hash(ctx, io.Discard, src, b.Digest); err != nil {
 			return nil, err
 		}
@@ -265,7 +265,7 @@ func (x *transfer) exportBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	if x.o.ownedLike(info) && linkTo(src.Name(), f.Name(), info) && os.Chtimes(f.Name(), now, now) == nil {
+	if x.o.ownedLike(info) && disk.LinkOver(src.Name(), f.Name(), info) && os.Chtimes(f.Name(), now, now) == nil {
 		x.addProgress(b.Size)
 		err := atomicfile.Rename(f.Name(), path)
 		x.addExported(path)
@@ -282,20 +282,6 @@ func (x *transfer) exportBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 	err = disk.Publish(f, 0o644, path)
 	x.addExported(path)
 	return way, err
-}
-
-// linkTo replaces the empty file path with a hard link to file. It reports whether it succeeded; otherwise path is
-// unchanged.
-func linkTo(file, path string, info fs.FileInfo) bool {
-	link := path + "-link"
-	if os.Link(file, link) != nil {
-		return false
-	}
-	if got, err := os.Lstat(link); err == nil && os.SameFile(got, info) && os.Rename(link, path) == nil {
-		return true
-	}
-	os.Remove(link) // file is a symbolic link
-	return false
 }
 
 // fill fills the empty file f with the content of src. It clones src, or else copies it and verifies the digest.
