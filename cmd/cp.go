@@ -7,6 +7,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/ollama"
 	"github.com/ingotml/ingot/manifest/ollama/exchange"
+	"github.com/ingotml/ingot/registry/layout"
 	"github.com/spf13/cobra"
 )
 
@@ -16,7 +17,7 @@ func (a *app) cpCmd() *cobra.Command {
 	var o remoteCopy
 	c := &cobra.Command{
 		Use:   "cp SRC DST",
-		Short: "Copy a model to another name, encoding, registry or Ollama store",
+		Short: "Copy a model to another name, encoding, registry, OCI layout or Ollama store",
 		Long: `Copy a model to another name. This writes only the name, unless --format converts the manifest to
 another encoding; the blobs stay the same. create stores modelpack, and Ollama's client reads ollama.
 Converting a model to the other encoding and back restores its digest.
@@ -24,6 +25,11 @@ Converting a model to the other encoding and back restores its digest.
 If both names have a registry and the store lacks SRC, or with --remote, the model is copied from one
 repository to the other, with its signatures and other attached artifacts, and without the store: blobs are
 mounted within a registry, or else streamed. The digest stays the same. To resume, run it again.
+--all-tags copies every tag of the repository or layout SRC to DST, except those that are the same there.
+
+oci:DIR[:TAG] is an image in an OCI layout, which is a folder, and oci-archive:FILE[:TAG] in an archive of
+one. Its signatures are copied too, the digest stays the same, and other images in the layout stay. Without
+TAG, a new image gets its whole name. A name with a registry is there, unless the store has SRC.
 
 A name with the prefix ollama:// is in the Ollama store on this machine: $OLLAMA_MODELS, or else
 ~/.ollama/models, or else the folder of the Linux service. Blobs are hard-linked or cloned if that is
@@ -34,11 +40,19 @@ it (docs/gguf.md).`,
   ingot cp ghcr.io/me/mymodel:v1 registry.example.com/team/mymodel:v1
   ingot cp ollama://qwen3.5:4b qwen3.5
   ingot cp ollama://llama3.2 llama3.2
-  ingot cp mymodel ollama://me/mymodel`,
+  ingot cp mymodel ollama://me/mymodel
+  ingot cp mymodel oci-archive:mymodel.tar
+  ingot cp oci:layout:v1 registry.example.com/team/mymodel:v1`,
 		Args: between(2, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if format != "" && format != manifest.FormatModelPack && format != manifest.FormatOllama {
 				return usagef("--format %q: want %s or %s", format, manifest.FormatModelPack, manifest.FormatOllama)
+			}
+			if o.allTags {
+				return a.copyAllTags(c.Context(), args[0], args[1], format, asJSON, &o)
+			}
+			if layout.IsRef(args[0]) || layout.IsRef(args[1]) {
+				return a.copyLayout(c.Context(), args[0], args[1], format, asJSON, &o)
 			}
 			from, to := isOllama(args[0]), isOllama(args[1])
 			switch {

@@ -16,6 +16,7 @@ import (
 // remoteCopy are the flags of a copy between registries.
 type remoteCopy struct {
 	remote   bool
+	allTags  bool
 	transfer transferFlags
 	push     registry.PushOptions
 }
@@ -25,7 +26,8 @@ func (o *remoteCopy) add(c *cobra.Command) {
 	o.transfer.credentials.addBoth(c)
 	f := c.Flags()
 	f.BoolVar(&o.remote, "remote", false, "copy between registries even if the store has SRC")
-	f.BoolVar(&o.push.NoReferrers, "no-referrers", false, "between registries: copy no signatures and other artifacts")
+	f.BoolVar(&o.allTags, "all-tags", false, "copy every tag of a repository or layout")
+	f.BoolVar(&o.push.NoReferrers, "no-referrers", false, "copy no signatures and other artifacts")
 }
 
 // isRemoteCopy reports whether a copy is between registries.

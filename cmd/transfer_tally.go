@@ -224,12 +224,12 @@ func percent(done, of int64) string {
 
 // summary describes the result.
 func (t *tally) summary(now time.Time) string {
-	where, done := "store", t.verb+"ed"
-	if t.verb != "pull" {
-		where = "registry"
-	}
-	if t.verb == "copy" {
-		done = "copied"
+	where, done := "in the store", t.verb+"ed"
+	switch t.verb {
+	case "push":
+		where = "in the registry"
+	case "copy":
+		where, done = "there", "copied"
 	}
 	var parts []string
 	if took := now.Sub(t.begun); t.Moved > 0 {
@@ -244,7 +244,7 @@ func (t *tally) summary(now time.Time) string {
 	}{
 		{t.Resumed, "transferred by an earlier run"},
 		{t.Mounted, "mounted from other repositories"},
-		{t.Present, "already in the " + where},
+		{t.Present, "already " + where},
 		{t.Skipped, "left out"},
 	} {
 		if p.bytes > 0 {

@@ -20,9 +20,16 @@ const (
 	Tags        = 500_000
 	TagPages    = 1000
 	TagPageSize = 32 << 20
+	// LayoutMembers bounds the members of an archive of an OCI layout.
+	LayoutMembers = 100_000
+	// LayoutIndex bounds the index.json of an OCI layout.
+	LayoutIndex = 64 << 20
+	// LayoutRatio bounds how many times larger than itself a compressed archive may be.
+	LayoutRatio = 200
 )
 
 func init() {
+	const layout = "registry/layout.TestLimits"
 	register(
 		Limit{"NamedHosts", "other hosts that a registry leads to", NamedHosts, Count, "registry/remote.TestManyNamedHosts"},
 		Limit{"ManifestBlobs", "config and layers of an image", ManifestBlobs, Count, "manifest.TestManifestLimits"},
@@ -35,5 +42,8 @@ func init() {
 		Limit{"Tags", "tags of a repository", Tags, Count, "registry/browse.TestTagLimits"},
 		Limit{"TagPages", "pages of a list of tags", TagPages, Count, "registry/browse.TestTagLimits"},
 		Limit{"TagPageSize", "page of a list of tags", TagPageSize, Bytes, "registry/browse.TestTagLimits"},
+		Limit{"LayoutMembers", "members of an archive of an OCI layout", LayoutMembers, Count, layout},
+		Limit{"LayoutIndex", "index.json of an OCI layout", LayoutIndex, Bytes, layout},
+		Limit{"LayoutRatio", "times that a compressed archive may grow", LayoutRatio, Count, layout},
 	)
 }
