@@ -118,6 +118,9 @@ var inside = map[string][]string{
 	"registry/signed":       {"registry/address", "registry/redact", "registry/remote", "registry/sigstore"},
 	"registry/sigstore":     {},
 	"registry/registrytest": {},
+	"registry/layout":       {"registry", "registry/remote"},
+	"registry/audit":        {"registry", "registry/remote"},
+	"registry/alltags":      {"registry", "registry/layout", "registry/remote"},
 	"registry/hub": {
 		"registry/address", "registry/redact", "registry/remote", "registry/verdict", "registry/hub/readahead",
 		"registry/hub/verified",

@@ -16,6 +16,7 @@ import (
 var argCompletions = map[string][]cobra.CompletionFunc{
 	"attach":   {modelNames, files(), nothing},
 	"batch":    {files("jsonl"), nothing},
+	"check":    {modelNames, nothing},
 	"cp":       {modelNames, modelNames, nothing},
 	"create":   {modelNames, folders},
 	"delete":   {modelNames, nothing},

@@ -1,0 +1,156 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/ingotml/ingot/cmd/terminal"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/audit"
+	"github.com/ingotml/ingot/registry/hub"
+	"github.com/spf13/cobra"
+)
+
+type checkOptions struct {
+	audit    audit.Options
+	repair   bool
+	json     bool
+	transfer transferFlags
+}
+
+func (a *app) checkCmd() *cobra.Command {
+	var o checkOptions
+	c := &cobra.Command{
+		Use:   "check REGISTRY/NAME",
+		Short: "Check that a registry has everything of a model, and repair it",
+		Long: `Check that a registry has every blob and manifest of a model, with its size, and those of its signatures
+and other attached artifacts. --digests downloads and hashes every blob. The registry itself is asked, not
+its mirrors. Each problem is a line, and the exit code is 1.
+
+--repair sends what is missing or damaged again, if the store has it, and asks the registry once more. The
+exit code is 1 if problems remain.`,
+		Example: `  ingot check registry.example.com/team/mymodel:v1
+  ingot check registry.example.com/team/mymodel:v1 --digests --repair`,
+		Args: between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error { return a.check(c.Context(), args[0], o) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.audit.Digests, "digests", false, "download every blob and hash it")
+	f.BoolVar(&o.repair, "repair", false, "send what is missing or damaged from the store")
+	f.BoolVar(&o.audit.NoReferrers, "no-referrers", false, "leave out signatures and other artifacts")
+	f.BoolVar(&o.json, "json", false, "print JSON, with progress as JSON lines")
+	o.transfer.add(c)
+	return c
+}
+
+func (a *app) check(ctx context.Context, arg string, o checkOptions) error {
+	name, err := manifest.ParseName(arg)
+	switch {
+	case err != nil:
+		return err
+	case hub.IsName(arg):
+		return usagef("%s is on a hub, which is no registry", arg)
+	case name.IsLocal():
+		return usagef("%s names no registry; `ingot fsck` checks the store, and `ingot verify %[1]s` a model in it", arg)
+	}
+	if o.repair {
+		o.audit.Repair, err = store.OpenExisting("", store.Command(a.command))
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("--repair sends what the store has, and there is no store: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	bar := a.transferProgress("check", o.json)
+	defer bar.end()
+	client, err := a.client(&o.transfer, bar.set)
+	if err != nil {
+		return err
+	}
+	o.audit.Concurrency = o.transfer.concurrency
+	report, err := audit.Run(ctx, client, name, o.audit)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = a.printJSON(newCheckJSON(report))
+	} else {
+		err = a.printCheck(report)
+	}
+	if err == nil && !report.OK() {
+		err = errFailed
+	}
+	return err
+}
+
+// checkJSON is the result of a check.
+type checkJSON struct {
+	OK        bool               `json:"ok"`
+	Name      string             `json:"name"`
+	Digest    string             `json:"digest"`
+	Manifests int                `json:"manifests"`
+	Blobs     int                `json:"blobs"`
+	Bytes     int64              `json:"bytes"`
+	Problems  []checkProblemJSON `json:"problems"`
+}
+
+type checkProblemJSON struct {
+	Kind     string `json:"kind"`
+	What     string `json:"what"` // blob or manifest
+	Digest   string `json:"digest"`
+	Name     string `json:"name,omitempty"`
+	Bytes    int64  `json:"bytes"`
+	Detail   string `json:"detail"`
+	Repaired bool   `json:"repaired"`
+	Repair   string `json:"repair,omitempty"`
+}
+
+func newCheckJSON(r *audit.Report) checkJSON {
+	j := checkJSON{r.OK(), r.Name.String(), r.Digest.String(), r.Manifests, r.Blobs, r.Bytes, []checkProblemJSON{}}
+	for _, p := range r.Problems {
+		j.Problems = append(j.Problems, checkProblemJSON{string(p.Kind), p.What(), p.Digest.String(), p.Name(), p.Size,
+			p.Detail, p.Repaired, p.Repair})
+	}
+	return j
+}
+
+func (a *app) printCheck(r *audit.Report) error {
+	left := 0
+	for _, p := range r.Problems {
+		what := fmt.Sprintf("%s %s (%s)", p.What(), p.Digest, size(p.Size))
+		if p.Name() != "" {
+			what = fmt.Sprintf("%s %s (%s, %s)", p.What(), p.Digest, p.Name(), size(p.Size))
+		}
+		text := fmt.Sprintf("%s: %s: %s", p.Kind, what, p.Detail)
+		if p.Repair != "" {
+			text += "; " + p.Repair
+		}
+		if !p.Repaired {
+			left++
+		}
+		if err := a.printLine(text); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%s@%s: %d manifests, %d blobs, %s: ", r.Name, r.Digest, r.Manifests, r.Blobs, size(r.Bytes))
+	switch {
+	case len(r.Problems) == 0:
+		text += "no problems"
+	case left == 0:
+		text += fmt.Sprintf("%d problems, all repaired", len(r.Problems))
+	default:
+		text += fmt.Sprintf("%d problems, %d not repaired", len(r.Problems), left)
+	}
+	return a.printLine(text)
+}
+
+// printLine prints a line that may have foreign text.
+func (a *app) printLine(text string) error {
+	_, err := fmt.Fprintln(a.out, terminal.Line(text))
+	return err
+}
