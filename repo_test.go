@@ -120,7 +120,7 @@ var inside = map[string][]string{
 	"registry/registrytest": {},
 	"registry/layout":       {"registry", "registry/remote"},
 	"registry/audit":        {"registry", "registry/remote"},
-	"registry/alltags":      {"registry", "registry/layout", "registry/remote"},
+	"registry/alltags":      {"registry", "registry/browse", "registry/layout", "registry/remote"},
 	"registry/hub": {
 		"registry/address", "registry/redact", "registry/remote", "registry/verdict", "registry/hub/readahead",
 		"registry/hub/verified",
