@@ -106,7 +106,7 @@ var inside = map[string][]string{
 	"worker/tunnel":           {},
 	"manifest":                {"manifest/blob"},
 	"registry": {
-		"registry/address", "registry/redact", "registry/remote", "registry/resume", "registry/sigstore",
+		"registry/address", "registry/choose", "registry/redact", "registry/remote", "registry/resume", "registry/sigstore",
 		"registry/verdict",
 	},
 	"registry/attest":       {"registry", "registry/remote", "registry/signed", "registry/sigstore"},
@@ -118,7 +118,8 @@ var inside = map[string][]string{
 	"registry/signed":       {"registry/address", "registry/redact", "registry/remote", "registry/sigstore"},
 	"registry/sigstore":     {},
 	"registry/registrytest": {},
-	"registry/layout":       {"registry", "registry/remote"},
+	"registry/choose":       {"registry/redact", "registry/remote"},
+	"registry/layout":       {"registry", "registry/choose", "registry/remote"},
 	"registry/audit":        {"registry", "registry/remote"},
 	"registry/alltags":      {"registry", "registry/browse", "registry/layout", "registry/remote"},
 	"registry/hub": {

@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/choose"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
@@ -185,7 +186,9 @@ func (p *puller) manifest(ctx context.Context, name manifest.Name) (*remote.Mani
 		return nil, err
 	}
 	get := func(d digest.Digest) (*remote.Manifest, error) { return p.manifestBy(ctx, name, string(d)) }
-	return ModelOf(m, get, func(d digest.Digest) string { return byDigest(name, d) })
+	return choose.Model(m, get, func(d digest.Digest) string {
+		return manifest.Name{Host: name.Host, Path: name.Path, Digest: d}.String()
+	})
 }
 
 // manifestBy returns the manifest with a tag or digest, from the store if it is unchanged there.

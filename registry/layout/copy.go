@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/choose"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -98,7 +99,7 @@ func copyImage(ctx context.Context, c *registry.Client, from, to Place, o Option
 			kind, err := manifest.CheckType("", b)
 			return &remote.Manifest{MediaType: kind, Digest: d, Bytes: b}, err
 		}
-		if root, err = registry.ModelOf(root, get, from.byDigest); err != nil {
+		if root, err = choose.Model(root, get, from.byDigest); err != nil {
 			return nil, err
 		}
 	}

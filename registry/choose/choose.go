@@ -1,4 +1,10 @@
-package registry
+// Package choose chooses the image that is meant by the name of an index: the one that is a model, for this machine.
+//
+// Contract:
+//
+//   - Of several that may be meant none is chosen; the error names them.
+//   - A manifest has the size and the media type that its index says.
+package choose
 
 import (
 	"encoding/json"
@@ -16,8 +22,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// images lists the images of an index. It returns nil for other manifests.
-func images(m *remote.Manifest) ([]ocispec.Descriptor, error) {
+// Images lists the images of an index. It returns nil for other manifests.
+func Images(m *remote.Manifest) ([]ocispec.Descriptor, error) {
 	if !manifest.IsIndex(m.MediaType) {
 		return nil, nil
 	}
@@ -42,13 +48,13 @@ type indexed struct {
 	what     string // what it is if it is no model; "" for a model
 }
 
-// ModelOf returns the manifest itself, or of an index the one image that is a model, or the only image. Of several
+// Model returns the manifest itself, or of an index the one image that is a model, or the only image. Of several
 // models for different processors, it is the one for this machine. get reads a manifest, and name names one in
 // messages.
-func ModelOf(
+func Model(
 	m *remote.Manifest, get func(digest.Digest) (*remote.Manifest, error), name func(digest.Digest) string,
 ) (*remote.Manifest, error) {
-	list, err := images(m)
+	list, err := Images(m)
 	if err != nil || list == nil {
 		return m, err
 	}
@@ -162,14 +168,11 @@ func (i indexed) describe() string {
 func checkIndexEntry(d ocispec.Descriptor, m *remote.Manifest) error {
 	switch {
 	case d.Size != int64(len(m.Bytes)):
-		return fmt.Errorf("manifest %s: %w", d.Digest, &sizeError{want: d.Size, got: int64(len(m.Bytes))})
+		return fmt.Errorf("manifest %s has %d bytes, but its index says %d: %w",
+			d.Digest, len(m.Bytes), d.Size, remote.ErrDigest)
 	case d.MediaType != m.MediaType:
 		return fmt.Errorf("manifest %s has media type %s, but its index says %q: %w",
 			d.Digest, m.MediaType, redact.Clip(d.MediaType), manifest.ErrInvalidManifest)
 	}
 	return nil
-}
-
-func byDigest(n manifest.Name, d digest.Digest) string {
-	return manifest.Name{Host: n.Host, Path: n.Path, Digest: d}.String()
 }
