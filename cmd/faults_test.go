@@ -49,6 +49,7 @@ type faulty struct {
 	generation int   // of tokens
 	accepted   int   // requests with tokens of this generation
 	expired    int   // this many requests of signed addresses fail
+	runs       int   // begun so far
 	sessions   []session
 	undeleted  map[string]int // failures to cancel an upload, by its path
 }
@@ -66,7 +67,7 @@ type session struct {
 func (f *faulty) begin(plan []planned, kill func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ticks, f.plan, f.kill, f.happened = 0, plan, kill, nil
+	f.ticks, f.plan, f.kill, f.happened, f.runs = 0, plan, kill, nil, f.runs+1
 	f.failing, f.limit, f.expired, f.sessions, f.undeleted = 0, 0, 0, nil, map[string]int{}
 }
 
@@ -144,7 +145,7 @@ func (f *faulty) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &faultyExchange{ResponseWriter: w, body: r.Body, f: f}
 		f.mu.Lock()
-		x.left = f.limit
+		x.left, x.run = f.limit, f.runs
 		f.mu.Unlock()
 		r.Body = readCloser{x, r.Body}
 		f.tick(x)
@@ -160,7 +161,9 @@ func (f *faulty) around(next http.Handler) http.Handler {
 		}
 		if x.opened != nil {
 			f.mu.Lock()
-			f.sessions = append(f.sessions, *x.opened)
+			if x.run == f.runs { // else its process was killed
+				f.sessions = append(f.sessions, *x.opened)
+			}
 			f.mu.Unlock()
 		}
 	})
@@ -174,6 +177,7 @@ type faultyExchange struct {
 	left int64 // of the response, if there was a limit at the begin
 	cut  bool
 
+	run    int      // that it belongs to
 	opened *session // by this exchange
 }
 

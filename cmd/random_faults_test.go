@@ -127,6 +127,9 @@ func (a *attempt) run(t *testing.T, plan []planned) (out string, ticks int, happ
 	ticks, happened, told := a.f.end()
 	a.trace = append(a.trace, fmt.Sprintf("%v of %v", happened, plan))
 	if hit.Load() && err != nil {
+		if a.to != nil {
+			a.to.Server.CloseClientConnections() // requests that the process sent, and nobody has read
+		}
 		return "", ticks, happened, true
 	}
 	if err != nil {

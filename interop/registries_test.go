@@ -53,9 +53,10 @@ func eachRegistry(t *testing.T, test func(t *testing.T, host string)) {
 // startOlareg runs olareg in this process and returns its address.
 func startOlareg(t *testing.T, referrers bool) string {
 	t.Helper()
+	deletes := true
 	o := olareg.New(config.Config{
 		Storage: config.ConfigStorage{StoreType: config.StoreMem},
-		API:     config.ConfigAPI{Referrer: config.ConfigAPIReferrer{Enabled: &referrers}},
+		API:     config.ConfigAPI{DeleteEnabled: &deletes, Referrer: config.ConfigAPIReferrer{Enabled: &referrers}},
 	})
 	s := httptest.NewServer(o)
 	t.Cleanup(func() {
