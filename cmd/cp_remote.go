@@ -22,7 +22,7 @@ type remoteCopy struct {
 }
 
 func (o *remoteCopy) add(c *cobra.Command) {
-	o.transfer.add(c)
+	o.transfer.addUpload(c)
 	o.transfer.credentials.addBoth(c)
 	f := c.Flags()
 	f.BoolVar(&o.remote, "remote", false, "copy between registries even if the store has SRC")

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -83,7 +84,7 @@ func (a *app) copyAllTags(ctx context.Context, from, to, format string, asJSON b
 	if dst.Layout != nil {
 		result.Name = dst.Layout.String()
 	}
-	options := layout.Options{Concurrency: o.transfer.concurrency, Push: o.push}
+	options := layout.Options{Concurrency: client.Concurrency(cmp.Or(dst.Name.Host, src.Name.Host)), Push: o.push}
 	err = alltags.Copy(ctx, client, src, dst, options, func(t alltags.Tag) {
 		j := copiedTagJSON{Tag: t.Tag, Digest: t.Digest.String(), Unchanged: t.Unchanged}
 		switch {

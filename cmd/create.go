@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/search"
+	"github.com/ingotml/ingot/limits/bytesize"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -178,7 +179,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 		"text `file` of the calibration, for the certificate")
 	f.BoolVar(&o.hash, "hash-files", false, "record checksums of source files; reads them twice")
 	o.hub.add(f)
-	o.transfer.add(c)
+	o.transfer.addUpload(c)
 	o.search.add(c)
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and write nothing")
 	f.BoolVar(&o.json, "json", false, "print the result or plan as JSON, progress as JSON lines")
@@ -188,7 +189,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.File, options convert.Options,
 	o createOptions) error {
 	var err error
-	if options.Memory, err = parseSize(o.memory); err != nil {
+	if options.Memory, err = bytesize.Parse(o.memory); err != nil {
 		return usagef("--max-memory: %v", err)
 	}
 	if o.as != "" {
@@ -204,10 +205,10 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	if err := o.checkSearch(options.Precision); err != nil {
 		return err
 	}
-	o.hub.strict = o.transfer.strict
+	o.hub.strict, o.hub.wait = o.transfer.strict, o.transfer.settingFlags
 	if o.dryRun {
 		limitMemory(dryRunMemory)
-		options.Remote = a.hubRemote(hubFlags{strict: o.hub.strict}, options.Memory)
+		options.Remote = a.hubRemote(hubFlags{strict: o.hub.strict, wait: o.hub.wait}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)
 		if err != nil {
 			return err

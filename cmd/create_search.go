@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/search"
+	"github.com/ingotml/ingot/limits/bytesize"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
@@ -81,7 +82,7 @@ func (f searchFlags) goal() (search.Goal, error) {
 		}
 		return search.Goal{Bits: bits, Speed: f.speed}, nil
 	}
-	bytes, err := parseSize(f.target)
+	bytes, err := bytesize.Parse(f.target)
 	if err != nil {
 		return search.Goal{}, usagef("--%s %q: want bits of a weight as in 4.5bpw, a size as in 5GB, or fit",
 			targetFlag, f.target)

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/bytesize"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/fit"
@@ -46,7 +47,7 @@ func memoryFor(text string) (int64, error) {
 	if text == "" {
 		return runtime.MachineMemory(), nil
 	}
-	whole, err := parseSize(text)
+	whole, err := bytesize.Parse(text)
 	if err != nil {
 		return 0, usagef("--for: %v", err)
 	}

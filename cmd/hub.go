@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,10 @@ import (
 )
 
 // hubFlags are the flags of commands that make images of a hub's repositories.
-type hubFlags struct{ keep, verify, strict bool }
+type hubFlags struct {
+	keep, verify, strict bool
+	wait                 settingFlags
+}
 
 func (h *hubFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&h.keep, "keep-source", false, "store the hub's files in its cache, HF_HUB_CACHE")
@@ -68,6 +72,14 @@ func (a *app) hubClient(o hubFlags, memory int64) (*hub.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	given, err := o.wait.given()
+	if err != nil {
+		return nil, err
+	}
+	if opts.Setting, err = o.wait.setting(); err != nil {
+		return nil, err
+	}
+	opts.Stall = cmp.Or(given.Timeout, opts.Stall) // a flag, the environment, the file
 	opts.Keep, opts.Verify, opts.Strict = o.keep, o.verify, o.strict
 	opts.Memory = min(max(memory/aheadShare, minAhead), maxAhead)
 	opts.UserAgent = "ingot/" + Version
@@ -135,9 +147,7 @@ func (a *app) ensure(ctx context.Context, arg string, yes bool, ready func() err
 
 // fetchModel pulls a model to run it. An image that holds none is refused before it is downloaded.
 func (a *app) fetchModel(ctx context.Context, name manifest.Name) error {
-	_, _, err := a.fetch(ctx, name, pullOptions{
-		pull: registry.PullOptions{Model: true}, transfer: transferFlags{concurrency: registry.DefaultConcurrency},
-	})
+	_, _, err := a.fetch(ctx, name, pullOptions{pull: registry.PullOptions{Model: true}})
 	return err
 }
 

@@ -2,10 +2,8 @@ package cmd
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
@@ -71,30 +69,6 @@ func (o createOptions) precision(a *app) (recipe.Precision, error) {
 		return p, usagef("--uniform requires a type: pass --quantize TYPE")
 	}
 	return p, nil
-}
-
-// parseSize parses a size in bytes: 1GiB, 512MiB, 1.5GB, 800M. Units of one letter are powers of two.
-func parseSize(s string) (int64, error) {
-	text := strings.ToLower(strings.TrimSpace(s))
-	unit := 1.0
-	for _, u := range []struct {
-		suffix string
-		of     float64
-	}{
-		{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9},
-		{"tb", 1e12},
-		{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1},
-	} {
-		if number, ok := strings.CutSuffix(text, u.suffix); ok {
-			text, unit = strings.TrimSpace(number), u.of
-			break
-		}
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n > 0) || n*unit > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is not a size; use one such as 1GiB", s)
-	}
-	return int64(n * unit), nil
 }
 
 // limitMemory sets the garbage collector's limit. It reserves a sixteenth for memory that the collector does not count.

@@ -12,7 +12,6 @@ import (
 func (a *app) pushCmd() *cobra.Command {
 	var flags transferFlags
 	var o registry.PushOptions
-	var chunk string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "push NAME [DEST]",
@@ -42,11 +41,6 @@ the middle.`,
 			if o.Format != "" && o.Format != manifest.FormatModelPack && o.Format != manifest.FormatOllama {
 				return usagef("--format %q: want %s or %s", o.Format, manifest.FormatModelPack, manifest.FormatOllama)
 			}
-			if chunk != "" {
-				if o.ChunkSize, err = parseSize(chunk); err != nil || o.ChunkSize < 1<<20 {
-					return usagef("--chunk-size: %q is not a size of at least 1MiB", chunk)
-				}
-			}
 			store, err := store.OpenExisting("", store.Command(a.command))
 			if err != nil {
 				return err
@@ -70,13 +64,12 @@ the middle.`,
 			return err
 		},
 	}
-	flags.add(c)
+	flags.addUpload(c)
 	f := c.Flags()
 	f.StringVar(&o.Format, "format", "", "encoding: modelpack or ollama (default the source's)")
 	formats := []string{manifest.FormatModelPack, manifest.FormatOllama}
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&o.NoReferrers, "no-referrers", false, "do not push signatures and other artifacts")
-	f.StringVar(&chunk, "chunk-size", "", "`size` of upload chunks of large tensors (default 64MiB)")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON, progress as JSON lines")
 	return c
 }

@@ -15,6 +15,7 @@ import (
 
 func (a *app) searchCmd() *cobra.Command {
 	var limit int
+	var flags hubFlags
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "search TEXT",
@@ -31,11 +32,12 @@ Sizes are estimates: each architecture keeps some tensors at a higher precision,
 			if limit < 1 || limit > maxFound {
 				return usagef("--limit %d is not between 1 and %d", limit, maxFound)
 			}
-			return a.search(c.Context(), args[0], limit, asJSON)
+			return a.search(c.Context(), args[0], limit, asJSON, flags)
 		},
 	}
 	c.Flags().IntVar(&limit, "limit", 20, "`number` of models to list")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	flags.wait.addWait(c.Flags())
 	return c
 }
 
@@ -62,8 +64,8 @@ type foundJSON struct {
 	Sizes      map[string]int64 `json:"sizes,omitempty"` // bytes of the weights by type; "source" as published
 }
 
-func (a *app) search(ctx context.Context, text string, limit int, asJSON bool) error {
-	client, err := a.hubClient(hubFlags{}, minAhead)
+func (a *app) search(ctx context.Context, text string, limit int, asJSON bool, flags hubFlags) error {
+	client, err := a.hubClient(flags, minAhead)
 	if err != nil {
 		return err
 	}

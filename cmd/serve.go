@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ingotml/ingot/limits/bytesize"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
@@ -233,7 +234,11 @@ func (o serveOptions) server() (server.Options, error) {
 			return s, usagef("--%s %d must not be negative", n.flag, n.value)
 		}
 	}
-	var err error
+	setting, err := (&settingFlags{}).setting()
+	if err != nil {
+		return s, err
+	}
+	s.RegistrySetting = setting
 	if s.InsecureRegistries, s.PrivateRegistries, err = o.registries(); err != nil {
 		return s, err
 	}
@@ -257,7 +262,7 @@ func (o serveOptions) server() (server.Options, error) {
 			*b.to = 0
 			continue
 		}
-		if *b.to, err = parseSize(b.text); err != nil {
+		if *b.to, err = bytesize.Parse(b.text); err != nil {
 			return s, usagef("--%s: %v", b.flag, err)
 		}
 	}
@@ -288,7 +293,7 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 	}
 	add("cache-dir", cacheDir, cacheDir != "")
 	if o.cacheDisk != "" {
-		n, err := parseSize(o.cacheDisk)
+		n, err := bytesize.Parse(o.cacheDisk)
 		if err != nil {
 			return nil, usagef("--cache-disk: %v", err)
 		}

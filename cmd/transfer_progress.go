@@ -77,9 +77,13 @@ func (p *transferProgress) set(e registry.Event) {
 		p.writeBlob(e)
 	case e.Kind == registry.Warned && e.Err != nil:
 		p.note(warning(e), warning(e))
+	case e.Kind == registry.Paused:
+		if p.style == plainLines && e.Wait >= noticeWait {
+			fmt.Fprintf(p.to, "%s (%s)\n", paused(e.Wait), terminal.Line(e.Name))
+		}
 	case e.Kind == registry.Waiting:
 		p.note("waiting "+string(e.Digest), fmt.Sprintf("waiting for another process that is downloading %s", blobName(e)))
-	case e.Kind == registry.Retry && e.Err != nil:
+	case e.Kind == registry.Retry && e.Err != nil && !p.tally.paused(p.now()):
 		p.note(string(e.Digest)+e.Name, fmt.Sprintf("retrying %s: %v", blobName(e), e.Err))
 	}
 }
@@ -108,10 +112,10 @@ func (p *transferProgress) note(key, text string) {
 func (p *transferProgress) draw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended || !p.tally.planned {
+	now := p.now()
+	if p.ended || !p.tally.planned && !p.tally.paused(now) {
 		return
 	}
-	now := p.now()
 	switch p.style {
 	case onTerminal:
 		columns, rows := p.screen.size()
@@ -156,13 +160,14 @@ type transferJSON struct {
 }
 
 // blobJSON is an event of one blob: begin, retry, done, present, mounted or skipped. A plan event has only the size. A
-// warning event has the registry's name and its message.
+// warning event has the registry's name and its message, a paused event the host's name and how long it is waited for.
 type blobJSON struct {
 	Event      registry.EventKind `json:"event"`
 	Digest     string             `json:"digest,omitempty"`
 	Name       string             `json:"name,omitempty"`
 	Bytes      int64              `json:"bytes"` // transferred so far
 	TotalBytes int64              `json:"total_bytes"`
+	Seconds    float64            `json:"seconds,omitempty"`
 	Error      string             `json:"error,omitempty"`
 }
 
@@ -186,7 +191,8 @@ type endJSON struct {
 }
 
 func (p *transferProgress) writeBlob(e registry.Event) {
-	line := blobJSON{Event: e.Kind, Digest: string(e.Digest), Name: e.Name, Bytes: e.Bytes, TotalBytes: e.Total}
+	line := blobJSON{Event: e.Kind, Digest: string(e.Digest), Name: e.Name, Bytes: e.Bytes, TotalBytes: e.Total,
+		Seconds: e.Wait.Seconds()}
 	switch e.Kind {
 	case registry.Moved: // the progress event covers this
 		return

@@ -265,3 +265,38 @@ func TestMeter(t *testing.T) {
 		t.Errorf("it keeps %d marks", len(m.marks))
 	}
 }
+
+// TestTransferPaused: the line shows the wait for a registry that limits requests, also before the plan; elsewhere it
+// is a line or an event of its own.
+func TestTransferPaused(t *testing.T) {
+	pause := registry.Event{Kind: registry.Paused, Name: "registry.example.com", Wait: 40 * time.Second}
+	v := terminaltest.New(t, 100, 24)
+	s := newClocked(v, "push")
+	s.events(pause)
+	s.after(2 * time.Second).draw()
+	check(t, v, "\nwaiting 38s: the registry limits requests\n")
+	retry := blob(registry.Retry, "a.weight", 0, 50e6)
+	retry.Err = errors.New("429 Too Many Requests")
+	s.events(registry.Event{Kind: registry.Plan, Total: 50e6}, blob(registry.Begin, "a.weight", 25e6, 50e6), retry)
+	s.after(18 * time.Second).draw()
+	check(t, v, `
+a.weight  [==========          ]  50%     25 MB of 50 MB   retrying
+[==========          ]  pushing 25 MB of 50 MB, waiting 20s: the registry limits requests
+`)
+	s.after(21 * time.Second).draw()
+	check(t, v, `
+a.weight  [==========          ]  50%     25 MB of 50 MB   retrying
+[==========          ]  pushing 25 MB of 50 MB, 0 B/s
+`)
+	for style, want := range map[progressStyle]string{
+		plainLines: "waiting 40s: the registry limits requests (registry.example.com)\n",
+		jsonLines:  `{"event":"paused","name":"registry.example.com","bytes":0,"total_bytes":0,"seconds":40}` + "\n",
+		noProgress: "",
+	} {
+		var b bytes.Buffer
+		newTransferProgress(&b, "push", style, nil, time.Now).set(pause)
+		if b.String() != want {
+			t.Errorf("%d: %q, want %q", style, b.String(), want)
+		}
+	}
+}

@@ -22,6 +22,7 @@ type tally struct {
 	moving  map[digest.Digest]*movingBlob
 	slots   []*movingBlob // the active blobs by line; nil is a free line
 	moved   meter         // bytes on the wire, including repeated ones
+	resumes time.Time     // when a registry that limits requests is sent some again
 	transferCounts
 }
 
@@ -75,6 +76,8 @@ func (t *tally) add(e registry.Event, now time.Time) {
 		if b != nil {
 			b.retrying = true
 		}
+	case registry.Paused:
+		t.resumes = now.Add(e.Wait)
 	case registry.Done, registry.Present, registry.Mounted, registry.Skipped:
 		t.settle(e, b)
 	}
@@ -142,8 +145,17 @@ func (t *tally) left(now time.Time) (time.Duration, bool) {
 	return time.Duration(min(seconds, 1e8) * float64(time.Second)).Round(time.Second), true
 }
 
+// paused reports whether a registry limits requests.
+func (t *tally) paused(now time.Time) bool { return now.Before(t.resumes) }
+
 // line formats the total progress.
 func (t *tally) line(now time.Time) string {
+	switch {
+	case t.paused(now) && !t.planned:
+		return paused(t.resumes.Sub(now))
+	case t.paused(now):
+		return fmt.Sprintf("%sing %s of %s, %s", t.verb, size(t.there()), size(max(t.total, 0)), paused(t.resumes.Sub(now)))
+	}
 	text := fmt.Sprintf("%sing %s of %s, %s/s",
 		t.verb, size(t.there()), size(max(t.total, 0)), size(int64(t.moved.rate(now))))
 	if left, ok := t.left(now); ok {
@@ -175,7 +187,7 @@ func (t *tally) lines(columns, rows int, now time.Time) []string {
 	if note := fmt.Sprintf(", %d more blobs active", more); more > 0 && len(total)+len(note) < columns {
 		total += note
 	}
-	if columns > len(total)+barColumns+8 { // a margin, so that the bar does not flicker
+	if t.planned && columns > len(total)+barColumns+8 { // a margin, so that the bar does not flicker
 		total = bar(t.there(), t.total) + "  " + total
 	}
 	return append(list, total)

@@ -26,6 +26,8 @@ const (
 	LayoutIndex = 64 << 20
 	// LayoutRatio bounds how many times larger than itself a compressed archive may be.
 	LayoutRatio = 200
+	// ConfigFile bounds the user's configuration file.
+	ConfigFile = 1 << 20
 )
 
 func init() {
@@ -45,5 +47,6 @@ func init() {
 		Limit{"LayoutMembers", "members of an archive of an OCI layout", LayoutMembers, Count, layout},
 		Limit{"LayoutIndex", "index.json of an OCI layout", LayoutIndex, Bytes, layout},
 		Limit{"LayoutRatio", "times that a compressed archive may grow", LayoutRatio, Count, layout},
+		Limit{"ConfigFile", "size of the configuration file", ConfigFile, Bytes, "registry/settings.TestConfigFileLimits"},
 	)
 }

@@ -1,9 +1,12 @@
 package registry
 
 import (
+	"cmp"
 	"sync"
+	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/fetch"
 	"github.com/ingotml/ingot/registry/remote"
 )
 
@@ -12,8 +15,8 @@ const DefaultConcurrency = 5
 
 // Options configure a [Client]. The zero value suits most callers.
 type Options struct {
-	Connection  remote.Options // how registries are reached. Its Warn is called beside Events.
-	Concurrency int            // blobs at a time; 0: DefaultConcurrency
+	Connection  remote.Options // how registries are reached. Its Warn and Paused are called beside Events.
+	Concurrency int            // blobs at a time; 0: DefaultConcurrency. Connection.Setting goes before it.
 	Events      func(Event)    // receives progress and warnings, one event at a time; may be nil
 }
 
@@ -21,7 +24,7 @@ type Options struct {
 type Client struct {
 	opts Options
 	conn *remote.Client
-	tune tuning // how blobs are downloaded
+	tune fetch.Tuning // how blobs are downloaded
 
 	events sync.Mutex
 }
@@ -31,13 +34,20 @@ func New(opts Options) (*Client, error) {
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = DefaultConcurrency
 	}
-	c := &Client{opts: opts, tune: defaultTuning}
+	c := &Client{opts: opts, tune: fetch.Tuned}
 	warn := opts.Connection.Warn
 	opts.Connection.Warn = func(host string, err error) {
 		if warn != nil {
 			warn(host, err)
 		}
 		c.emit(Event{Kind: Warned, Name: host, Err: err})
+	}
+	paused := opts.Connection.Paused
+	opts.Connection.Paused = func(host string, wait time.Duration) {
+		if paused != nil {
+			paused(host, wait)
+		}
+		c.emit(Event{Kind: Paused, Name: host, Wait: wait})
 	}
 	var err error
 	if c.conn, err = remote.New(opts.Connection); err != nil {
@@ -54,6 +64,11 @@ func (c *Client) Repository(n manifest.Name, actions string) (*remote.Repository
 
 // Skipped decides about an optional step that failed; see [remote.Client.Skipped].
 func (c *Client) Skipped(host string, err error) error { return c.conn.Skipped(host, err) }
+
+// Concurrency returns how many blobs are transferred from or to a host at a time.
+func (c *Client) Concurrency(host string) int {
+	return cmp.Or(c.conn.Setting(host).Concurrency, c.opts.Concurrency)
+}
 
 // emit passes an event to Options.Events, one at a time.
 func (c *Client) emit(e Event) {

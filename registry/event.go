@@ -1,6 +1,10 @@
 package registry
 
-import "github.com/opencontainers/go-digest"
+import (
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
 
 // EventKind is what happened to a blob.
 type EventKind string
@@ -20,14 +24,16 @@ const (
 	Skipped EventKind = "skipped" // excluded by the caller's options, or refused and optional
 	Warned  EventKind = "warning" // Err is a warning about Name, a registry or a model; may come at any time
 	Waiting EventKind = "waiting" // for another process that transfers the same blob
+	Paused  EventKind = "paused"  // Name, a host, limits requests: none is sent to it for Wait; may come at any time
 )
 
 // Event is one step of a push or pull. Events of one operation come one at a time.
 type Event struct {
 	Kind   EventKind
-	Digest digest.Digest // of the blob; empty for Plan and Warned
-	Name   string        // of the layer, for display; for Warned, the registry or model
+	Digest digest.Digest // of the blob; empty for Plan, Warned and Paused
+	Name   string        // of the layer, for display; for Warned, the registry or model; for Paused, the host
 	Bytes  int64
 	Total  int64
 	Err    error
+	Wait   time.Duration // for Paused
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/registry/choose"
+	"github.com/ingotml/ingot/registry/fetch"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
@@ -102,13 +103,11 @@ func (c *Client) FetchBlob(ctx context.Context, s *store.Store, name manifest.Na
 
 // puller is the state of one pull.
 type puller struct {
-	c            *Client
-	s            *store.Store
-	src          *remote.Repository
-	tune         tuning
-	blobSlots    chan struct{} // limits how many blobs are in transfer
-	requestSlots chan struct{} // limits how many requests are in flight
-	remaining    atomic.Int64  // blobs that are not complete yet
+	c         *Client
+	s         *store.Store
+	src       *remote.Repository
+	fetcher   fetch.Fetcher
+	remaining atomic.Int64 // blobs that are not complete yet
 
 	mu     sync.Mutex
 	result PullResult
@@ -119,9 +118,14 @@ func (c *Client) newPuller(s *store.Store, name manifest.Name) (*puller, error) 
 	if err != nil {
 		return nil, err
 	}
-	n := c.opts.Concurrency
-	return &puller{c: c, s: s, src: src, tune: c.tune,
-		blobSlots: make(chan struct{}, n), requestSlots: make(chan struct{}, n)}, nil
+	n := c.Concurrency(name.Host)
+	p := &puller{c: c, s: s, src: src}
+	p.fetcher = fetch.Fetcher{Store: s, Src: src, Tune: c.tune, BlobSlots: make(chan struct{}, n),
+		RequestSlots: make(chan struct{}, n), Remaining: &p.remaining, Count: p.addBytes,
+		Event: func(b fetch.Blob, e fetch.Event) {
+			p.emit(pullBlob{b.Descriptor, b.Label}, Event{Kind: EventKind(e.Kind), Bytes: e.Bytes, Err: e.Err})
+		}}
+	return p, nil
 }
 
 func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions) (*PullResult, error) {
@@ -199,7 +203,7 @@ func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string)
 	_, err := p.s.ResolveRaw(ctx, manifest.Name{Host: name.Host, Path: name.Path, Tag: name.Tag})
 	known := err == nil && name.Digest == "" // the tag may still name the same manifest
 	if known {
-		if d, err := p.src.HeadManifest(ctx, ref); err == nil && d != "" {
+		if d, err := p.src.Once().HeadManifest(ctx, ref); err == nil && d != "" {
 			if m := p.fromStore(ctx, name, d); m != nil {
 				return m, nil
 			}
@@ -262,7 +266,7 @@ func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error
 func (p *puller) fetchAll(ctx context.Context, missing []pullBlob) error {
 	g, ctx := errgroup.WithContext(ctx)
 	p.remaining.Store(int64(len(missing)))
-	g.SetLimit(2 * cap(p.blobSlots)) // half of them may wait for the disk, or for another process
+	g.SetLimit(2 * cap(p.fetcher.BlobSlots)) // half of them may wait for the disk, or for another process
 	for _, b := range missing {
 		g.Go(func() error {
 			if ctx.Err() != nil { // another blob has failed
@@ -273,6 +277,11 @@ func (p *puller) fetchAll(ctx context.Context, missing []pullBlob) error {
 		})
 	}
 	return g.Wait()
+}
+
+// fetch fetches one blob into the store.
+func (p *puller) fetch(ctx context.Context, b pullBlob) error {
+	return p.fetcher.Fetch(ctx, fetch.Blob{Descriptor: b.Descriptor, Label: b.label})
 }
 
 // emit reports an event of a blob.
@@ -287,14 +296,4 @@ func (p *puller) addBytes(bytes, saved int64) {
 	defer p.mu.Unlock()
 	p.result.Bytes += bytes
 	p.result.Saved += saved
-}
-
-// acquire takes a slot, or fails when the context ends.
-func acquire(ctx context.Context, places chan struct{}) error {
-	select {
-	case places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

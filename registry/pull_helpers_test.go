@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/fetch"
 	rt "github.com/ingotml/ingot/registry/registrytest"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
@@ -21,8 +22,8 @@ import (
 )
 
 // testTuning makes the blobs of these tests large ones.
-var testTuning = tuning{singleBelow: 64 << 10, minPart: 100_000, maxPart: 100_000,
-	stallTimeout: 300 * time.Millisecond, headerTimeout: time.Second, buffer: 16 << 10}
+var testTuning = fetch.Tuning{SingleBelow: 64 << 10, MinPart: 100_000, MaxPart: 100_000,
+	Stall: 300 * time.Millisecond, Response: time.Second, Buffer: 16 << 10}
 
 func newPullClient(t testing.TB, change ...func(*Options)) *Client {
 	t.Helper()

@@ -171,7 +171,7 @@ func oncePerPart(do rt.Action) rt.Action {
 	return func(x *rt.Exchange) {
 		var start int64
 		fmt.Sscanf(x.R.Header.Get("Range"), "bytes=%d-", &start)
-		if _, again := seen.LoadOrStore(start/testTuning.minPart, true); again {
+		if _, again := seen.LoadOrStore(start/testTuning.MinPart, true); again {
 			x.Handle()
 			return
 		}

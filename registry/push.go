@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/resume"
 	"github.com/opencontainers/go-digest"
@@ -28,10 +29,12 @@ const (
 
 // PushOptions configure [Client.Push].
 type PushOptions struct {
-	Format      string        // of the manifest, such as [manifest.FormatOllama]; empty: as stored
-	NoReferrers bool          // do not push signatures and other referrers
-	ChunkSize   int64         // bytes per request; 0: DefaultChunkSize, and small blobs are not resumable
-	Stall       time.Duration // abort a connection that accepts no byte for this long; 0: DefaultUploadStall
+	Format      string // of the manifest, such as [manifest.FormatOllama]; empty: as stored
+	NoReferrers bool   // do not push signatures and other referrers
+	// ChunkSize is the bytes per request; 0: the setting of the host, else DefaultChunkSize, and small blobs are not
+	// resumable.
+	ChunkSize int64
+	Stall     time.Duration // abort a connection that accepts next to nothing for this long; 0: DefaultUploadStall
 }
 
 // uploadsPerSlot is the number of open uploads for each send slot: opening a session and committing a blob take a
@@ -118,15 +121,16 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 
 // preparePusher returns a pusher without session records, which the lock protects.
 func (c *Client) preparePusher(s *store.Store, dst manifest.Name, opts PushOptions) (*pusher, error) {
-	given := opts.ChunkSize > 0
-	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
-	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
 	r, err := c.conn.Repository(dst, remote.Push)
 	if err != nil {
 		return nil, err
 	}
-	p := &pusher{c: c, s: s, from: Stored{s}, dst: dst, r: r, opts: opts, chunkGiven: given,
-		sendSlots: make(chan struct{}, c.opts.Concurrency)}
+	given := cmp.Or(max(opts.ChunkSize, 0), r.Setting().ChunkSize)
+	opts.ChunkSize = cmp.Or(given, DefaultChunkSize)
+	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
+	p := &pusher{c: c, s: s, from: Stored{s}, dst: dst, r: r, opts: opts, chunkGiven: given > 0,
+		sendSlots: make(chan struct{}, c.Concurrency(dst.Host))}
+	p.patience = r.Patience()
 	return p, nil
 }
 
@@ -143,6 +147,7 @@ type pusher struct {
 	opts   PushOptions
 	notes  *store.Store // keeps notes on unfinished uploads; nil if it is read-only
 
+	patience   *patience.Patience
 	lacks      []string           // blobs that the registry says to lack, whatever it answers to HEAD
 	chunkGiven bool               // opts.ChunkSize is not the default
 	mounter    *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
@@ -282,7 +287,7 @@ func (p *pusher) present(b blob) {
 func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
 	p.findMountSources(ctx, blobs)
 	send, ctx := errgroup.WithContext(ctx)
-	send.SetLimit(uploadsPerSlot * p.c.opts.Concurrency)
+	send.SetLimit(uploadsPerSlot * cap(p.sendSlots))
 	for _, b := range blobs {
 		send.Go(func() error {
 			if ctx.Err() != nil {

@@ -144,7 +144,7 @@ func TestSignedURLs(t *testing.T) {
 						fmt.Fprintln(&told, e.Kind, e.Name, e.Err)
 					}
 				})
-				c.tune.headerTimeout = 50 * time.Millisecond
+				c.tune.Response = 50 * time.Millisecond
 				if strings.Contains(what, "no answer") {
 					c.conn.Net.Base.ResponseHeaderTimeout = 50 * time.Millisecond
 				}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/fetch"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -47,7 +48,7 @@ func (c *Client) Documents(r *remote.Repository) Documents { return &copySource{
 // OpenBlob returns a reader of a blob of a repository. After a failure, it continues where it was. The last bytes are
 // an [remote.ErrDigest] if the content has another digest.
 func (c *Client) OpenBlob(ctx context.Context, r *remote.Repository, d ocispec.Descriptor) io.ReadCloser {
-	return (&copySource{c: c, r: r}).blob(blob{Descriptor: d, name: BlobName(d)}).open(ctx, 0, d.Size)
+	return fetch.Copy(r, c.tune, fetch.Blob{Descriptor: d, Label: BlobName(d)}).Open(ctx, 0, d.Size)
 }
 
 // Image is an image with everything that belongs to it.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/ingotml/ingot/registry/fetch"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/resume"
@@ -25,8 +26,8 @@ type upload struct {
 	push    *pusher
 	blob    blob
 	session *resume.Session
-	copied  *copiedBlob // reads the blob, if it is copied from another repository; else nil
-	piece   *piece      // what is at hand of a blob that is being written; else nil
+	copied  *fetch.Copied // reads the blob, if it is copied from another repository; else nil
+	piece   *piece        // what is at hand of a blob that is being written; else nil
 
 	location    *url.URL // of the upload session; nil if no session is open
 	offset      int64    // number of bytes that the registry has
@@ -55,7 +56,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 	}
 	u := &upload{push: p, blob: b}
 	if p.source != nil {
-		u.copied = p.source.blob(b)
+		u.copied = fetch.Copy(p.source.r, p.c.tune, fetch.Blob{Descriptor: b.Descriptor, Label: b.name})
 	}
 	if u.whole = u.onePut(); !u.whole {
 		u.session = resume.Open(p.notes, p.noteKey(b.Digest))
@@ -128,7 +129,7 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		if failed := u.copied.failure(); failed != nil {
+		if failed := u.copied.Failure(); failed != nil {
 			return "", failed
 		}
 		final := u.repair(ctx, err)

@@ -105,8 +105,9 @@ func (u *upload) mountFrom(ctx context.Context, r *remote.Repository, from strin
 	if from != "" {
 		query.Set("from", from)
 	}
-	short, cancel := context.WithTimeoutCause(ctx, u.push.opts.Stall, errStalled)
-	defer cancel()
+	watch := u.push.patience.Watch(ctx, u.push.opts.Stall, 1)
+	defer watch.Stop()
+	short := watch.Context()
 	resp, err := u.push.post(short, r, query)
 	switch {
 	case ctx.Err() != nil:

@@ -58,7 +58,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 		releaseSlot = u.slot
 	}
 	u.sent = n
-	ctx, dog := startWatchdog(ctx, n, u.push.opts.Stall)
+	ctx, dog := u.push.startWatchdog(ctx, n)
 	defer dog.stop()
 	req, err := u.push.r.Request(ctx, method, at, http.NoBody)
 	if err != nil {
@@ -92,9 +92,9 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 	}
 	resp, err := u.push.r.Do(req)
 	if err != nil {
-		return nil, dog.cause(ctx, err)
+		return nil, dog.cause(err)
 	}
-	return resp, dog.cause(ctx, finish(resp, want...))
+	return resp, dog.cause(finish(resp, want...))
 }
 
 // takeSlot waits for a send slot, unless the upload has one. While it waits, other uploads may find out what the
@@ -121,7 +121,7 @@ func (u *upload) leaveSlot() {
 // exchange makes a request without a body. It returns the response with its body closed.
 func (p *pusher) exchange(ctx context.Context, r *remote.Repository, method string, at *url.URL,
 	want ...int) (*http.Response, error) {
-	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
+	ctx, dog := p.startWatchdog(ctx, 0)
 	defer dog.stop()
 	req, err := r.Request(ctx, method, at, http.NoBody)
 	if err != nil {
@@ -131,9 +131,9 @@ func (p *pusher) exchange(ctx context.Context, r *remote.Repository, method stri
 	req.Header["X-Idempotency-Key"] = nil
 	resp, err := r.Do(req)
 	if err != nil {
-		return nil, dog.cause(ctx, err)
+		return nil, dog.cause(err)
 	}
-	return resp, dog.cause(ctx, finish(resp, want...))
+	return resp, dog.cause(finish(resp, want...))
 }
 
 // finish is expect for responses whose body is not needed: it drains and closes the body.
@@ -180,10 +180,10 @@ func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
 }
 
 func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {
-	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
+	ctx, dog := p.startWatchdog(ctx, 0)
 	defer dog.stop()
 	there, err := p.r.HasBlob(ctx, b.Digest, b.Size)
-	return there, dog.cause(ctx, err)
+	return there, dog.cause(err)
 }
 
 // isBlob reports whether a Location is the URL of a committed blob, not of an upload session.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/sendfile"
 )
 
 // Limits on the bytes handed to the kernel at a time. A piece counts as progress when the kernel has taken it, so on a
@@ -23,8 +23,8 @@ const (
 	pieceTime = 100 * time.Millisecond // what a piece should take
 )
 
-// body is a request body that reads a range of a blob. Without TLS, a [sendfileConn] sends it with sendfile(2), which
-// does not copy the bytes through this process.
+// body is a request body that reads a range of a blob. Without TLS, package sendfile sends it without copying the bytes
+// through this process.
 type body struct {
 	r         io.Reader
 	f         *os.File // r, if it is a file
@@ -39,7 +39,7 @@ func (u *upload) openBody(ctx context.Context, offset, n int64, moved func(int64
 	case b.data != nil:
 		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), remaining: n, onSent: moved}, nil
 	case u.copied != nil:
-		return &body{r: u.copied.open(ctx, offset, n), remaining: n, onSent: moved}, nil
+		return &body{r: u.copied.Open(ctx, offset, n), remaining: n, onSent: moved}, nil
 	}
 	size := b.Size
 	if u.piece != nil {
@@ -80,12 +80,12 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, b.advance(int64(n), err)
 }
 
-var _ remote.FileBody = (*body)(nil)
+var _ sendfile.Body = (*body)(nil)
 
-// IsFile implements [remote.FileBody].
+// IsFile implements [sendfile.Body].
 func (b *body) IsFile() bool { return b.f != nil }
 
-// SendTo implements [remote.FileBody]: it sends at most limit bytes to a connection.
+// SendTo implements [sendfile.Body]: it sends at most limit bytes to a connection.
 func (b *body) SendTo(c *net.TCPConn, limit int64) (sent int64, err error) {
 	piece := int64(4 * minPiece)
 	for sent < limit && b.remaining > 0 {

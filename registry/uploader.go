@@ -26,7 +26,7 @@ func (c *Client) Uploader(s *store.Store, dst manifest.Name, opts PushOptions) (
 		return nil, fmt.Errorf("push %s: %w", dst, err)
 	}
 	p.notes = s
-	return &Uploader{p, make(chan struct{}, uploadsPerSlot*c.opts.Concurrency)}, nil
+	return &Uploader{p, make(chan struct{}, uploadsPerSlot*c.Concurrency(dst.Host))}, nil
 }
 
 // Place names the registry, by its address, and the repository.

@@ -1,89 +1,80 @@
 package registry
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/http/httptrace"
 	"sync/atomic"
 	"time"
 
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/sendfile"
 )
-
-// responseStallFactor multiplies the stall timeout while waiting for a response: the registry may have to hash a whole
-// blob and move it to its final place.
-const responseStallFactor = 10
 
 // looksPerStall is how often a watchdog looks during a stall.
 const looksPerStall = 6
 
-// watchdog cancels a request that makes no progress: neither does the kernel take bytes of it, nor the other side.
+// watchdog cancels a request of a push over which too little moves. What moves is what the other side has, as far as
+// the kernel says: on a slow connection, the kernel may take nothing for a long time because its buffer is full.
 type watchdog struct {
-	stall  time.Duration
-	left   atomic.Int64 // bytes of the body that the kernel has not taken yet
+	*patience.Watch
+	stall  time.Duration // as the options say
+	every  time.Duration // between looks
+	length int64
+	taken  atomic.Int64 // bytes of the body that the kernel has taken
 	conn   atomic.Pointer[net.Conn]
-	timer  *time.Timer
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	looks  *time.Timer // nil: there is no body
 
-	// What it saw last, and how often since.
-	seenLeft   int64
-	seenUnsent int
-	idle       int
+	arrived int64 // at the last look
 }
 
-var errStalled = errors.New("no progress")
-
-// startWatchdog returns a context that is canceled if no byte of a body of this length moves for stall, or if no
-// response arrives within stall*responseStallFactor after the last byte. The caller must call stop.
-func startWatchdog(ctx context.Context, length int64, stall time.Duration) (context.Context, *watchdog) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watchdog{stall: stall, ctx: ctx, cancel: cancel, seenLeft: length}
-	w.left.Store(length)
-	w.timer = time.AfterFunc(time.Hour, w.look) // look needs the timer
-	w.timer.Reset(stall / looksPerStall)
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+// startWatchdog returns a context that is canceled if too little of a body of this length moves for stall, or if no
+// response arrives within [patience.Write] times that after the last byte; both grow. The caller must call stop.
+func (p *pusher) startWatchdog(ctx context.Context, length int64) (context.Context, *watchdog) {
+	w := &watchdog{Watch: p.patience.Watch(ctx, p.opts.Stall, patience.Write), stall: p.opts.Stall, length: length}
+	if length == 0 {
+		return w.Context(), w
+	}
+	w.Send(w.stall)
+	w.every = cmp.Or(p.r.Setting().Timeout, w.stall) / looksPerStall
+	w.looks = time.AfterFunc(time.Hour, w.look) // look needs the timer
+	w.looks.Reset(w.every)
+	return httptrace.WithClientTrace(w.Context(), &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) { w.conn.Store(&got.Conn) },
 	}), w
 }
 
-// look cancels the request if it saw the same often enough.
+// look counts what has arrived since it looked last.
 func (w *watchdog) look() {
-	if w.ctx.Err() != nil {
+	if w.Context().Err() != nil {
 		return
 	}
-	left, unsent := w.left.Load(), 0
+	arrived := w.taken.Load()
 	if c := w.conn.Load(); c != nil {
-		unsent = remote.Unsent(*c)
+		arrived -= int64(sendfile.Unsent(*c))
 	}
-	most := looksPerStall
-	if left == 0 {
-		most *= responseStallFactor
+	if arrived > w.arrived {
+		w.Moved(arrived - w.arrived)
+		w.arrived = arrived
 	}
-	if w.idle++; left != w.seenLeft || unsent != w.seenUnsent {
-		w.seenLeft, w.seenUnsent, w.idle = left, unsent, 0
-	}
-	if w.idle >= most {
-		w.cancel(errStalled)
-		return
-	}
-	w.timer.Reset(w.stall / looksPerStall)
+	w.looks.Reset(w.every)
 }
 
-func (w *watchdog) moved(n int64) { w.left.Add(-n) }
+// moved counts bytes of the body that the kernel has taken.
+func (w *watchdog) moved(n int64) {
+	if w.taken.Add(n) == w.length {
+		w.Sent(w.stall, patience.Write)
+	}
+}
 
 func (w *watchdog) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
+	if w.looks != nil {
+		w.looks.Stop()
+	}
+	w.Stop()
 }
 
-// cause turns the error of a request that the watchdog canceled into an [ErrInterrupted], which is temporary.
-func (w *watchdog) cause(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
-		return fmt.Errorf("%w: the registry stalled (timeouts: %v for a byte, %v for a response)",
-			remote.ErrInterrupted, w.stall, w.stall*responseStallFactor)
-	}
-	return err
-}
+// cause returns the error of the request, an [remote.ErrInterrupted] if the watchdog canceled it.
+func (w *watchdog) cause(err error) error { return remote.Interrupted(w.Watch, err) }

@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/settings"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/divide"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -66,6 +67,8 @@ type Options struct {
 
 	InsecureRegistries address.Hosts // that requests may use without certificate checks or TLS
 	PrivateRegistries  address.Hosts // at private addresses that requests may use, in addition to those
+	// RegistrySetting returns how a registry is used; nil: all as by default.
+	RegistrySetting func(host string) settings.Host
 
 	MaxBody int64                            // limit of a request's body in bytes; 0: 128 MiB
 	Clock   func() time.Time                 // for chat templates; nil: time.Now

@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/settings"
 	"github.com/ingotml/ingot/registry/verdict"
 )
 
@@ -21,7 +23,6 @@ const (
 	defaultModelScope = "https://www.modelscope.cn"
 	defaultMemory     = 64 << 20
 	defaultAttempts   = 10
-	defaultStall      = 30 * time.Second
 )
 
 // Client reads repositories. It is safe for concurrent use.
@@ -30,6 +31,9 @@ type Client struct {
 	transport *http.Transport
 	reached   atomic.Bool // a server has responded
 	servers   servers
+	gates     patience.Gates // by origin
+
+	hubUse, scopeUse use // of the two services
 
 	hubToken, scopeToken token
 	cacheNoted           sync.Once
@@ -41,8 +45,6 @@ func New(opts Options) *Client {
 	opts.Endpoint = cmp.Or(opts.Endpoint, defaultEndpoint)
 	opts.ModelScope = cmp.Or(opts.ModelScope, defaultModelScope)
 	opts.Memory = cmp.Or(opts.Memory, defaultMemory)
-	opts.Attempts = cmp.Or(opts.Attempts, defaultAttempts)
-	opts.Stall = cmp.Or(opts.Stall, defaultStall)
 	opts.UserAgent = cmp.Or(opts.UserAgent, "ingot")
 	if opts.Sleep == nil {
 		opts.Sleep = remote.Sleep
@@ -52,26 +54,27 @@ func New(opts Options) *Client {
 	}
 	c := &Client{opts: opts, transport: opts.Transport}
 	c.setTokens(opts)
+	c.hubUse.set(opts, opts.Endpoint)
+	c.scopeUse.set(opts, opts.ModelScope)
 	if c.transport == nil {
-		c.transport = newTransport(opts.Stall)
+		c.transport = newTransport()
 	}
 	return c
 }
 
 // newTransport returns a transport for many ranges at a time. Each has a connection of its own: over one HTTP/2
 // connection they would share a window.
-func newTransport(stall time.Duration) *http.Transport {
+func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: checkDial}
 	return &http.Transport{
-		Proxy:                 proxy,
-		DialContext:           dialer.DialContext,
-		MaxIdleConnsPerHost:   64,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   20 * time.Second,
-		ResponseHeaderTimeout: stall,
-		ReadBufferSize:        256 << 10,
-		DisableCompression:    true, // ranges and hashes are of the bytes as stored
-		Protocols:             http1(),
+		Proxy:               proxy,
+		DialContext:         dialer.DialContext,
+		MaxIdleConnsPerHost: 64,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: 20 * time.Second,
+		ReadBufferSize:      256 << 10,
+		DisableCompression:  true, // ranges and hashes are of the bytes as stored
+		Protocols:           http1(),
 	}
 }
 
@@ -98,6 +101,31 @@ func (c *Client) endpoint(host string) string {
 	return c.opts.Endpoint
 }
 
+// use is how a service is used.
+type use struct {
+	host     patience.Host
+	patience *patience.Patience
+	attempts int // consecutive ones without progress
+}
+
+func (u *use) set(opts Options, endpoint string) {
+	var s settings.Host
+	if at, err := url.Parse(endpoint); err == nil && opts.Setting != nil {
+		s = opts.Setting(at.Host)
+	}
+	u.host.Timeout = cmp.Or(opts.Stall, s.Timeout)
+	u.attempts = cmp.Or(opts.Attempts, s.Attempts, defaultAttempts)
+	u.patience = u.host.New(0)
+}
+
+// use returns how the service of a name's host is used.
+func (c *Client) use(host string) *use {
+	if host == ModelScope {
+		return &c.scopeUse
+	}
+	return &c.hubUse
+}
+
 // skipped tells that something that is not needed did not work. With [Options.Strict], that is an error.
 func (c *Client) skipped(text string) error {
 	if c.opts.Strict {
@@ -113,10 +141,10 @@ func temporary(err error) bool {
 	switch {
 	case errors.Is(err, errPrivate):
 		return false
-	case errors.Is(err, errExpired), errors.Is(err, errBody), errors.Is(err, errStalled):
+	case errors.Is(err, errExpired), errors.Is(err, errBody):
 		return true
 	case errors.As(err, &status):
-		return verdict.Of(status.step, status.Status) == verdict.Retry && status.retryAfter <= maxRetryAfter
+		return verdict.Of(status.step, status.Status) == verdict.Retry && status.retryAfter <= patience.MaxHint
 	}
 	return remote.Temporary(err) || transportFailure(err)
 }

@@ -27,7 +27,7 @@ type answer interface {
 // document fetches an answer of the API. It returns the header, and the address that answered after redirects.
 func (c *Client) document(ctx context.Context, q call, into any) (http.Header, *url.URL, error) {
 	q.step = verdict.HubList
-	a := &attempts{c: c, what: q.what}
+	a := &attempts{c: c, what: q.what, host: q.host}
 	for {
 		h, at, err := c.documentOnce(ctx, q, into)
 		if err == nil {

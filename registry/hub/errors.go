@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +34,7 @@ type StatusError struct {
 
 	step       verdict.Step
 	retryAfter time.Duration
+	origin     string // of the server
 	raise      string // variable of a token with which more requests are allowed; "" = a token was sent
 }
 
@@ -64,9 +63,10 @@ func (c *Client) statusError(q call, resp *http.Response) *StatusError {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
 		text = errorText(body)
 	}
+	wait, _ := verdict.Delay(resp.Header, time.Now())
 	e := &StatusError{
 		What: q.what, Status: resp.StatusCode, Code: redact.Clip(resp.Header.Get("X-Error-Code")), Message: c.said(text),
-		step: q.step, retryAfter: retryAfter(resp.Header),
+		step: q.step, retryAfter: wait, origin: origin(q.url),
 	}
 	if t := c.tokenOf(q.host); t.text == "" {
 		e.raise = t.from
@@ -79,25 +79,6 @@ const maxErrorText = 64 << 10
 
 // codeGated is the hub's code for a repository whose licence has to be accepted.
 const codeGated = "GatedRepo"
-
-// rateLimit matches the RateLimit header of draft-ietf-httpapi-ratelimit-headers-09: "api";r=0;t=55.
-var rateLimit = regexp.MustCompile(`;\s*r\s*=\s*(\d+)\s*;\s*t\s*=\s*(\d{1,9})`)
-
-// retryAfter returns the delay that a response asks for; 0 = none.
-func retryAfter(h http.Header) time.Duration {
-	if m := rateLimit.FindStringSubmatch(h.Get("RateLimit")); m != nil && m[1] == "0" {
-		seconds, _ := strconv.Atoi(m[2])
-		return time.Duration(seconds+1) * time.Second
-	}
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 && seconds < 1<<30 {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
-}
 
 // unreached returns what to do if no server has responded.
 func (c *Client) unreached(host string) string {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/verdict"
 )
 
@@ -42,17 +43,18 @@ func (f *file) what() string { return f.name.String() + "/" + f.path }
 
 // readRange fills p with the bytes at an offset. It resumes after failures.
 func (f *file) readRange(ctx context.Context, p []byte, offset int64) error {
-	a := &attempts{c: f.c, what: f.what()}
+	a := &attempts{c: f.c, what: f.what(), host: f.name.Host}
 	for done := 0; done < len(p); {
 		n, err := f.readOnce(ctx, p[done:], offset+int64(done))
-		if n > 0 {
-			a.progress()
-		}
+		a.progress(n)
 		if done += n; done == len(p) && !errors.Is(err, ErrChanged) {
 			return nil
 		}
-		if err == nil {
+		if err == nil && n >= remote.Progress {
 			continue // a server that sends less at a time
+		}
+		if err == nil {
+			err = fmt.Errorf("%s: %w: the server sent only %d of %d bytes", f.what(), errBody, n, len(p)-done+n)
 		}
 		if err := a.backoff(ctx, err); err != nil {
 			return f.c.explain(f.name, err)

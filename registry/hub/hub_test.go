@@ -290,7 +290,7 @@ func TestRateLimit(t *testing.T) {
 	}
 	h := start(t)
 	h.Add("tiny/model", files())
-	h.Limit, h.Wait = 1, "86400"
+	h.Limit, h.Wait = 1, "864000"
 	file, _ := open(t, client(h, Options{}), "hf.co/tiny/model").Open("config.json")
 	if err := readError(file); !errors.Is(err, ErrLimited) {
 		t.Error(err)

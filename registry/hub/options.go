@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/settings"
 )
 
 // Options configure a [Client]. The zero value reads public repositories of the Hugging Face hub, without a cache.
@@ -40,8 +41,9 @@ type Options struct {
 	Strict bool
 
 	Memory    int64                                      // for what is read ahead, in bytes; 0 = 64 MiB
-	Attempts  int                                        // without progress; 0 = 10
-	Stall     time.Duration                              // without a byte, after which a request is repeated; 0 = 30 s
+	Attempts  int                                        // without progress; 0 = those of Setting, else 10
+	Stall     time.Duration                              // without data, before a new request; 0 = of Setting, else it grows
+	Setting   func(host string) settings.Host            // how an endpoint is used; nil = as by default
 	Sleep     func(context.Context, time.Duration) error // before a retry; nil = wait. For tests.
 	Notice    func(text string)                          // called with what a user should know; nil = nobody is told
 	Transport *http.Transport                            // nil = the package's own, with the proxies of the environment

@@ -77,7 +77,7 @@ func newProxy(t *testing.T, h *hubtest.Hub, location func(string) string) *passi
 
 // through returns a client that reaches the fake as hub.example through a proxy, whose address is private.
 func through(t *testing.T, p *passing, token string) *Client {
-	transport := newTransport(time.Second)
+	transport := newTransport()
 	at := mustURL(t, strings.Replace(p.URL, "http://", "http://user:secret@", 1))
 	transport.Proxy = http.ProxyURL(at)
 	t.Cleanup(transport.CloseIdleConnections)
@@ -138,7 +138,7 @@ func TestProxyRefuses(t *testing.T) {
 func TestPrivateMirror(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", files())
-	transport := newTransport(time.Second)
+	transport := newTransport()
 	t.Cleanup(transport.CloseIdleConnections)
 	dial := transport.DialContext
 	transport.DialContext = func(ctx context.Context, network, at string) (net.Conn, error) {

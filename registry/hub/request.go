@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/verdict"
 )
 
@@ -29,23 +30,24 @@ type call struct {
 
 // send sends a request and follows no redirect. The response's body fails when no byte arrives for a while.
 func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	watch := time.AfterFunc(c.opts.Stall, func() { cancel(errStalled) })
-	stop := func() {
-		watch.Stop()
-		cancel(nil)
+	gate := c.gates.Of(origin(q.url))
+	if err := gate.Enter(ctx, c.opts.Sleep); err != nil {
+		return nil, err
 	}
+	sent := time.Now()
+	watch := c.use(q.host).patience.Watch(ctx, patience.Response, 1)
+	ctx = watch.Context()
 	method := http.MethodGet
 	if q.head {
 		method = http.MethodHead
 	}
 	req, err := http.NewRequestWithContext(ctx, method, q.url.String(), nil)
 	if err != nil {
-		stop()
+		watch.Stop()
 		return nil, errors.New(q.what + ": the hub named an invalid address")
 	}
 	if req, err = c.restrict(req, q.named); err != nil {
-		stop()
+		watch.Stop()
 		return nil, fmt.Errorf("%s: %w", q.what, err)
 	}
 	req.Header.Set("User-Agent", c.opts.UserAgent)
@@ -58,15 +60,14 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 	}
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
-		cause := context.Cause(ctx)
-		stop()
-		if errors.Is(cause, errStalled) {
-			err = errStalled
-		}
+		err = watch.Cause(err)
+		watch.Stop()
 		return nil, fmt.Errorf("%s: %w", q.what, &sendError{hideAddress(err)})
 	}
 	c.reached.Store(true)
-	resp.Body = &watchedBody{resp.Body, ctx, watch, c.opts.Stall, stop, q.what}
+	c.limited(q, gate, sent, resp)
+	watch.Body(patience.Response)
+	resp.Body = &watchedBody{watch.Reader(resp.Body), resp.Body, watch, q.what}
 	if err := decode(resp); err != nil {
 		discard(resp)
 		return nil, fmt.Errorf("%s: %w", q.what, err)
@@ -74,8 +75,17 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 	return resp, nil
 }
 
-// errStalled is a connection over which nothing has come for [Options.Stall].
-var errStalled = errors.New("the connection stalled")
+// limited closes the gate of a server that limits requests, and says so if that takes long.
+func (c *Client) limited(q call, gate *patience.Gate, sent time.Time, resp *http.Response) {
+	if !verdict.Limited(resp.StatusCode, "") {
+		gate.Passed(sent)
+		return
+	}
+	hint, _ := verdict.Delay(resp.Header, time.Now())
+	if wait := gate.Limited(sent, hint); wait > noticeDelay {
+		c.opts.Notice(fmt.Sprintf("%s: the hub limits requests: waiting %s", q.what, wait.Round(time.Second)))
+	}
+}
 
 // hideAddress removes the address from errors of the resolver and of connections, since a signed host is not for logs;
 // the cause remains.
@@ -89,30 +99,23 @@ func hideAddress(err error) error {
 
 // watchedBody is a body that fails when it stalls.
 type watchedBody struct {
-	io.ReadCloser
-	ctx   context.Context
-	watch *time.Timer
-	stall time.Duration
-	stop  func()
+	io.Reader
+	body  io.Closer
+	watch *patience.Watch
 	what  string
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
-	b.watch.Reset(b.stall)
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.Reader.Read(p)
 	if err == nil || err == io.EOF {
 		return n, err
 	}
-	if errors.Is(context.Cause(b.ctx), errStalled) {
-		err = errStalled
-	}
-	return n, fmt.Errorf("%s: %w", b.what, &sendError{err})
+	return n, fmt.Errorf("%s: %w", b.what, &sendError{b.watch.Cause(err)})
 }
 
 func (b *watchedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.stop()
-	return err
+	defer b.watch.Stop()
+	return b.body.Close()
 }
 
 // follow sends a request and follows redirects, up to one that leads away from the origin of stay; nil = follows all.

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/ingotml/ingot/registry/patience"
+	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
-// Delays of the exponential backoff. The hub's limits are per five minutes; a longer delay is not waited for.
+// Delays of the exponential backoff.
 const (
-	firstDelay    = 500 * time.Millisecond
-	maxDelay      = 20 * time.Second
-	maxRetryAfter = 6 * time.Minute
-	firstLimited  = 5 * time.Second // after a rate limit without a hint; all attempts wait about six minutes
-	maxLimited    = time.Minute
+	firstDelay = 500 * time.Millisecond
+	maxDelay   = 20 * time.Second
 )
 
 // unreachedAttempts bounds the attempts of a client that no server has responded to: its machine has no network, or a
@@ -24,16 +25,24 @@ const unreachedAttempts = 4
 // wrongAttempts bounds the attempts that get a wrong answer from servers that work: waiting seldom changes it.
 const wrongAttempts = 5
 
-// attempts counts consecutive failures without progress. It is not safe for concurrent use.
+// attempts counts consecutive failures without progress, and how long requests were limited. It is not safe for
+// concurrent use.
 type attempts struct {
-	c      *Client
-	what   string
-	failed int
-	wrong  int // of these, answers with another body than promised, and addresses that were refused
+	c       *Client
+	what    string
+	host    string // of the name
+	failed  int
+	wrong   int // of these, answers with another body than promised, and addresses that were refused
+	gained  int // bytes since the budget was restored
+	limited patience.Allowance
 }
 
-// progress restores the budget.
-func (a *attempts) progress() { a.failed, a.wrong = 0, 0 }
+// progress counts bytes, and restores the budget after enough of them.
+func (a *attempts) progress(n int) {
+	if a.gained += n; a.gained >= remote.Progress {
+		a.failed, a.wrong, a.gained, a.limited = 0, 0, 0, patience.Allowance{}
+	}
+}
 
 // backoff waits before the next attempt and returns nil. It returns err at once if it is not temporary or the budget is
 // spent.
@@ -41,10 +50,18 @@ func (a *attempts) backoff(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	limit := a.c.use(a.host).attempts
+	var status *StatusError
+	asked := errors.As(err, &status)
+	if asked && verdict.Limited(status.Status, "") {
+		if limit <= 1 || !a.limited.May(status.retryAfter) {
+			return err
+		}
+		return a.limited.Wait(ctx, a.c.gates.Of(status.origin), status.retryAfter, a.c.opts.Sleep)
+	}
 	if !temporary(err) {
 		return err
 	}
-	limit := a.c.opts.Attempts
 	if !a.c.reached.Load() {
 		limit = min(limit, unreachedAttempts)
 	}
@@ -60,16 +77,11 @@ func (a *attempts) backoff(ctx context.Context, err error) error {
 	}
 	delay := min(firstDelay<<min(a.failed-1, 10), maxDelay)
 	delay = delay/2 + rand.N(delay) // so that clients that failed together do not retry together
-	var status *StatusError
-	limited := errors.Is(err, ErrLimited)
-	switch {
-	case errors.As(err, &status) && status.retryAfter > 0:
+	if asked && status.retryAfter > 0 {
 		delay = status.retryAfter + rand.N(time.Second)
-	case limited: // the hub's windows are of five minutes
-		delay = min(firstLimited<<min(a.failed-1, 10), maxLimited) + rand.N(time.Second)
-	}
-	if delay > noticeDelay && (limited || status != nil && status.retryAfter > 0) {
-		a.c.opts.Notice(fmt.Sprintf("%s: the hub limits requests: waiting %s", a.what, delay.Round(time.Second)))
+		if delay > noticeDelay {
+			a.c.opts.Notice(fmt.Sprintf("%s: the hub is busy: waiting %s", a.what, delay.Round(time.Second)))
+		}
 	}
 	return a.c.opts.Sleep(ctx, delay)
 }

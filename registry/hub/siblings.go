@@ -107,7 +107,7 @@ func (c *Client) measureFile(ctx context.Context, n Name, commit string, e *entr
 	}
 	n.File = ""
 	q := call{what: n.String() + "/" + e.path, url: u, host: n.Host, step: verdict.HubFile}
-	a := &attempts{c: c, what: q.what}
+	a := &attempts{c: c, what: q.what, host: q.host}
 	for {
 		err := c.measureOnce(ctx, q, e)
 		if err == nil {

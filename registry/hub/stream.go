@@ -10,12 +10,10 @@ import (
 // stream copies a file from an offset to its end, from a server that sends whole files only. What was copied before is
 // skipped, in each attempt.
 func (f *file) stream(ctx context.Context, w io.Writer, offset int64) error {
-	a := &attempts{c: f.c, what: f.what()}
+	a := &attempts{c: f.c, what: f.what(), host: f.name.Host}
 	for offset < f.size {
 		n, err := f.streamOnce(ctx, w, offset)
-		if n > 0 {
-			a.progress()
-		}
+		a.progress(int(n))
 		offset += n
 		if err == nil {
 			continue

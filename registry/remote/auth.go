@@ -18,7 +18,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/credentials"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/settings"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // host is the state of one registry: its address, its authentication challenge and its credentials.
@@ -27,11 +30,14 @@ type host struct {
 	name         string // as the user wrote it
 	addr         string // host[:port] to connect to
 	scheme       string
-	maxAttempts  int                       // per exchange
+	setting      settings.Host             // its Attempts are per exchange
+	mirror       bool                      // another host has what it has
 	keychain     authn.Keychain            // source of its credentials
 	insecure     bool                      // its certificate is not verified
 	certificates *credentials.Certificates // the user's for it; nil: none
 	namers       address.Class             // classes that must be allowed to name its address; 0: it may be at any
+	patience     patience.Host
+	small        *patience.Patience // of requests for documents
 
 	mu              sync.Mutex
 	named           map[string]naming        // by origin: what named it
@@ -90,15 +96,18 @@ func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry %q: %w", redact.Clip(hostname), err)
 	}
-	return &host{
+	h := &host{
 		c: c, name: hostname, addr: reg.RegistryStr(), scheme: scheme,
-		maxAttempts: c.opts.Attempts, keychain: c.opts.Keychain,
+		setting: c.Setting(hostname), keychain: c.opts.Keychain,
 		named: map[string]naming{}, responseClasses: map[string]address.Class{},
 		credentials: map[string]*credential{}, flights: map[string]*flight{}, abilities: guess(reg.RegistryStr()),
-	}, nil
+	}
+	h.patience.Timeout = h.setting.Timeout
+	h.small = h.patience.New(maxWait)
+	return h, nil
 }
 
-func (h *host) attempts() *Attempts { return &Attempts{c: h.c, limit: h.maxAttempts} }
+func (h *host) attempts() *Attempts { return &Attempts{c: h.c, limit: h.setting.Attempts} }
 
 // flight is a call in progress that other goroutines may wait for.
 type flight struct {
@@ -126,7 +135,7 @@ func (h *host) singleflight(ctx context.Context, key string, f func() error) err
 		}
 		h.mu.Unlock()
 		select {
-		case <-other.done:
+		case <-other.done: // bounded by the watch and the budget of the other goroutine's requests
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -188,7 +197,7 @@ func (h *host) ping(ctx context.Context) error {
 			return err
 		}
 	}
-	if temporaryStatus(resp.StatusCode) {
+	if verdict.Of(verdict.Ping, resp.StatusCode) == verdict.Retry {
 		return statusError(resp)
 	}
 	var o *offer

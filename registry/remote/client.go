@@ -14,7 +14,9 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/ingotml/ingot/registry/credentials"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/settings"
 )
 
 // Options configure a [connClient]. The zero value suits most callers.
@@ -31,7 +33,7 @@ type Options struct {
 	Insecure  bool
 	CertDir   string            // folder of certificates for the hosts in names; empty: docker's and podman's
 	CAFile    string            // PEM file of certificate authorities to trust in addition to the system's
-	Attempts  int               // per exchange, without progress; 0: DefaultAttempts
+	Attempts  int               // per exchange, without progress; 0: DefaultAttempts. Setting goes before it.
 	UserAgent string            // empty: ingot
 	Transport http.RoundTripper // nil: the client's own, with the proxies of the environment
 
@@ -46,6 +48,12 @@ type Options struct {
 	// Warn receives each warning of a registry once. host is empty if it is about none. It may be nil, and may be called
 	// by several goroutines at a time.
 	Warn func(host string, err error)
+
+	// Setting returns how a host is used; nil: all as by default.
+	Setting func(host string) settings.Host
+	// Paused is told that a host limits requests, and for how long none is sent to it. It may be nil, and may be called by
+	// several goroutines at a time.
+	Paused func(host string, wait time.Duration)
 }
 
 // Client sends requests to registries. It is safe for concurrent use.
@@ -57,6 +65,7 @@ type Client struct {
 
 	mu     sync.Mutex
 	hosts  map[string]*host
+	gates  patience.Gates // by origin
 	warned map[string]bool
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/ingotml/ingot/registry/credentials"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/verdict"
 )
 
@@ -70,6 +71,9 @@ func (cr *credential) renewable() bool {
 // authorization returns the credential for an access. It is not one that the registry refused.
 func (h *host) authorization(ctx context.Context, a access) (*credential, error) {
 	key := strings.Join(a.scopes, " ")
+	// What gets the credential has watches of its own.
+	defer patience.Pause(ctx)()
+	ctx = patience.Without(ctx)
 	for {
 		if now := h.credentialOf(key); now.usable() {
 			return now, nil
@@ -89,7 +93,7 @@ func (h *host) authorization(ctx context.Context, a access) (*credential, error)
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return nil, &spentError{err}
 		}
 	}
 }

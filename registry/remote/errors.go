@@ -9,12 +9,13 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // Errors for use with [errors.Is].
@@ -84,11 +85,13 @@ type StatusError struct {
 	Method     string
 	URL        string // without query and userinfo
 	Status     int
-	Code       string // error code of the specification; empty if the registry sent none
-	Message    string // the registry's message, clipped to one line
-	RetryAfter time.Duration
-	Header     http.Header // of the response
-	Digests    []string    // that its body names, such as those of blobs that a manifest lacks
+	Code       string        // error code of the specification; empty if the registry sent none
+	Message    string        // the registry's message, clipped to one line
+	RetryAfter time.Duration // as of verdict.Delay; 0: none
+	Header     http.Header   // of the response
+	Digests    []string      // that its body names, such as those of blobs that a manifest lacks
+
+	origin string // of the server
 }
 
 var digestPattern = regexp.MustCompile("sha256:[0-9a-f]{64}")
@@ -101,7 +104,7 @@ func (e *StatusError) Error() string {
 	case e.Code+e.Message != "":
 		text += ": " + e.Code + e.Message
 	}
-	if e.RetryAfter > maxRetryAfter {
+	if e.RetryAfter > patience.MaxHint {
 		text += fmt.Sprintf(" (Retry-After: %s)", e.RetryAfter)
 	}
 	return text
@@ -172,8 +175,8 @@ func Expect(resp *http.Response, want ...int) error {
 func statusError(resp *http.Response) *StatusError {
 	defer resp.Body.Close()
 	e := &StatusError{Method: resp.Request.Method, URL: redact.DisplayURL(resp.Request.URL),
-		Status: resp.StatusCode, Header: resp.Header,
-		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+		Status: resp.StatusCode, Header: resp.Header, origin: origin(resp.Request.URL)}
+	e.RetryAfter, _ = verdict.Delay(resp.Header, time.Now())
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is better than none
 	e.Digests = digestPattern.FindAllString(string(body), -1)
 	var doc struct {
@@ -211,19 +214,4 @@ func redactStatus(err error, secrets ...string) error {
 		status.Message = redact.Secrets(status.Message, secrets...)
 	}
 	return err
-}
-
-// retryAfter parses a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3). It returns 0 if
-// there is no valid one.
-func retryAfter(value string, now time.Time) time.Duration {
-	if value == "" {
-		return 0
-	}
-	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
@@ -97,7 +98,7 @@ func (c *Client) mirrorHost(m Mirror) (*host, error) {
 		if m.PlainHTTP || address.IsLoopback(m.Mirror) && c.opts.CAFile == "" && h.certificates == nil {
 			h.scheme = "http"
 		}
-		h.maxAttempts = 1
+		h.setting.Attempts, h.mirror = 1, true
 		return h, nil
 	})
 }
@@ -113,11 +114,13 @@ func (r *Repository) fromMirror(req *http.Request) *http.Response {
 	if !ok || !strings.HasPrefix(what, "blobs/") && !strings.HasPrefix(what, "manifests/") {
 		return nil
 	}
+	// A mirror that is silent is left, and not the request: it has a watch of its own.
+	defer patience.Pause(req.Context())()
 	for _, m := range r.mirrors {
 		if !m.firstTry(req.Method + " " + what + " " + req.Header.Get("Range")) {
 			continue
 		}
-		there := req.Clone(req.Context())
+		there := req.Clone(patience.Without(req.Context()))
 		there.URL, there.Host = m.repo.URL(what), ""
 		resp, err := m.repo.follow(there)
 		switch {

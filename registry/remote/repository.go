@@ -30,6 +30,16 @@ type Repository struct {
 	reads   bool      // it is for pulling only
 	scopes  []string  // of its tokens; guarded by host.mu, since a registry may ask for more
 	mirrors []*mirror // tried first for reads; none for pushes
+	once    bool      // nothing is tried again
+}
+
+// Once returns the repository with a budget of one attempt, for requests that only save others.
+func (r *Repository) Once() *Repository {
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	other := *r
+	other.once = true
+	return &other
 }
 
 // Repository returns the repository of a name, for pulling or pushing. from lists repositories of the same registry to
@@ -296,28 +306,6 @@ func (e *sendError) Error() string {
 }
 
 func (e *sendError) Unwrap() error { return e.err }
-
-// send sends a request once and returns any response.
-func (h *host) send(req *http.Request) (*http.Response, error) {
-	req.Header.Set("User-Agent", h.c.opts.UserAgent)
-	resp, err := h.roundTrip(req)
-	if err != nil {
-		var refused *addressError
-		if errors.As(err, &refused) {
-			return nil, refused
-		}
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err
-		}
-		return nil, &sendError{req.Method, redact.DisplayURL(req.URL), redact.URLSecrets(req.URL), tlsError(err)}
-	}
-	if resp.Request == nil {
-		resp.Request = req
-	}
-	h.c.warnings(h.name, resp.Header)
-	return resp, nil
-}
 
 // redirected returns the request that a redirect asks for. It returns nil if the response is no redirect, or if the
 // request cannot be sent again.

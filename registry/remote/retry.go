@@ -13,44 +13,71 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // DefaultAttempts is the default number of consecutive attempts without progress.
 const DefaultAttempts = 6
 
-// Delays of the exponential backoff. A registry whose Retry-After is longer than maxRetryAfter is not tried again.
+// Delays of the exponential backoff.
 const (
-	firstDelay    = 500 * time.Millisecond
-	maxDelay      = 20 * time.Second
-	maxRetryAfter = 5 * time.Minute
+	firstDelay = 500 * time.Millisecond
+	maxDelay   = 20 * time.Second
 )
 
-// Attempts is the retry budget of one operation: a number of consecutive failures. It is not safe for concurrent use.
+// Attempts is the retry budget of one operation: a number of consecutive failures, and a time for which its requests
+// may be limited. Progress restores both. It is not safe for concurrent use.
 type Attempts struct {
 	c       *Client
 	limit   int
 	failed  int
-	OnRetry func(err error) // called before each retry; may be nil
+	gained  int64 // bytes since the budget was last restored
+	limited patience.Allowance
+	OnRetry func(err error) // called before each retry, but not while requests are limited; may be nil
 }
 
 // Attempts returns the retry budget of one operation in the repository.
-func (r *Repository) Attempts() *Attempts { return r.host.attempts() }
+func (r *Repository) Attempts() *Attempts {
+	a := r.host.attempts()
+	if r.once {
+		a.limit = 1
+	}
+	return a
+}
 
 // wait waits, or returns the context's error if it ends first.
 func (r *Repository) wait(ctx context.Context, d time.Duration) error { return r.host.c.Sleep(ctx, d) }
 
 // Reset restores the budget after progress.
-func (a *Attempts) Reset() { a.failed = 0 }
+func (a *Attempts) Reset() { a.failed, a.gained, a.limited = 0, 0, patience.Allowance{} }
 
-// Remain reports whether backoff would wait after this error and return nil.
-func (a *Attempts) Remain(err error) bool { return Temporary(err) && a.failed+1 < a.limit }
+// Progress is how many bytes restore a budget: a server must not be able to hold a transfer with a byte per request.
+const Progress = 64 << 10
+
+// Progress counts bytes of progress, and restores the budget after enough of them.
+func (a *Attempts) Progress(n int64) {
+	if a.gained += n; a.gained >= Progress {
+		a.Reset()
+	}
+}
+
+// Remain reports whether Backoff would wait after this error and return nil.
+func (a *Attempts) Remain(err error) bool {
+	if status := limitedBy(err); status != nil {
+		return a.limit > 1 && a.limited.May(status.RetryAfter)
+	}
+	return Temporary(err) && a.failed+1 < a.limit
+}
 
 // Backoff waits before the next attempt and returns nil. It returns err at once if it is not temporary or the budget is
 // spent.
 func (a *Attempts) Backoff(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if status := limitedBy(err); status != nil {
+		return a.waitLimit(ctx, status, err)
 	}
 	if !Temporary(err) {
 		return err
@@ -61,7 +88,36 @@ func (a *Attempts) Backoff(ctx context.Context, err error) error {
 	if a.OnRetry != nil {
 		a.OnRetry(err)
 	}
+	defer patience.Pause(ctx)()
 	return a.c.Sleep(ctx, a.delay(err))
+}
+
+// spentError is an error after which an operation has used its budget up. It is final for one that needed it: budgets
+// must not multiply.
+type spentError struct{ error }
+
+func (e *spentError) Unwrap() error { return e.error }
+
+// limitedBy returns the response that says that requests are limited, or nil if err is no such response.
+func limitedBy(err error) *StatusError {
+	var status *StatusError
+	var spent *spentError
+	if errors.As(err, &status) && verdict.Limited(status.Status, status.Code) && !errors.As(err, &spent) {
+		return status
+	}
+	return nil
+}
+
+// waitLimit waits until the host that sent err takes requests again.
+func (a *Attempts) waitLimit(ctx context.Context, status *StatusError, err error) error {
+	if a.limit <= 1 || !a.limited.May(status.RetryAfter) {
+		return err
+	}
+	gate := a.c.gates.Of(status.origin)
+	if !verdict.Limited(status.Status, "") { // the code says so, which send has not seen
+		gate.Limited(time.Now(), status.RetryAfter)
+	}
+	return a.limited.Wait(ctx, gate, status.RetryAfter, a.c.Sleep)
 }
 
 // delay returns the exponential backoff with a jitter of 50%, or the registry's Retry-After plus a smaller jitter.
@@ -100,8 +156,11 @@ func Temporary(err error) bool {
 		netErr   net.Error
 		sent     *sendError
 		redirect *redirectError
+		spent    *spentError
 	)
 	switch {
+	case errors.As(err, &spent):
+		return false
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.Is(err, manifest.ErrNoSpace),
 		errors.As(err, &path), errors.Is(err, manifest.ErrCorrupt), errors.Is(err, manifest.ErrBlobMissing),
 		errors.As(err, &redirect), errors.Is(err, ErrPrivateAddress), errors.Is(err, ErrSkipped):
@@ -113,7 +172,7 @@ func Temporary(err error) bool {
 	case errors.Is(err, ErrInterrupted):
 		return true
 	case errors.As(err, &status):
-		return temporaryStatus(status.Status) && status.RetryAfter <= maxRetryAfter
+		return verdict.Of("", status.Status) == verdict.Retry && status.RetryAfter <= patience.MaxHint
 	case errors.As(err, &dns):
 		return !dns.IsNotFound
 	case errors.As(err, &netErr) && netErr.Timeout(),
@@ -123,9 +182,6 @@ func Temporary(err error) bool {
 	}
 	return errors.As(err, &sent)
 }
-
-// temporaryStatus reports whether a server that sends a status may answer the same request later, whatever its step.
-func temporaryStatus(status int) bool { return verdict.Of("", status) == verdict.Retry }
 
 // Limited reports whether a server refused a request because there are too many, or until the credentials are renewed.
 func Limited(err error) bool {
@@ -143,6 +199,7 @@ func verdictOf(step verdict.Step, err error) verdict.Verdict {
 	return verdict.Of(step, status.Status)
 }
 
+// Sleep waits, or returns the context's error if it ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -12,19 +12,16 @@ import (
 
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/credentials"
+	"github.com/ingotml/ingot/registry/sendfile"
 )
 
-// maxSilence limits the wait for a response's header after the request is sent. It is long because a registry may
-// verify and copy a large blob before it responds to the last chunk.
-const maxSilence = 10 * time.Minute
-
 // newTransport returns a transport with more connections per host than the default one, since many blobs move at a
-// time, and with larger buffers.
+// time, and with larger buffers. Watches bound the wait for responses.
 func newTransport(opts Options) (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: checkDial}
 	t := &http.Transport{
 		Proxy:             http.ProxyFromEnvironment,
-		DialContext:       sendfileDialer(dialer.DialContext),
+		DialContext:       sendfile.Dialer(dialer.DialContext),
 		ForceAttemptHTTP2: true,
 		// Pings detect dead connections.
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
@@ -32,7 +29,6 @@ func newTransport(opts Options) (*http.Transport, error) {
 		MaxIdleConnsPerHost:   64,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   20 * time.Second,
-		ResponseHeaderTimeout: maxSilence,
 		ExpectContinueTimeout: time.Second,
 		ReadBufferSize:        256 << 10,
 		WriteBufferSize:       64 << 10, // on a slow connection, a full one still moves before it looks stalled

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/fault"
@@ -86,7 +87,8 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 	}
 	return streamProgress(w, r, how, func(ctx context.Context, report reporter) error {
 		o := registry.Options{}
-		o.Connection = remote.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
+		o.Connection = remote.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version,
+			Setting: s.opts.RegistrySetting}
 		o.Events = func(e registry.Event) { s.reportTransfer(e, verb, report) }
 		run := func() error {
 			client, err := registry.New(o)
@@ -125,6 +127,9 @@ func (s *api) reportTransfer(e registry.Event, verb string, report reporter) {
 		return
 	case registry.Warned:
 		s.opts.Log("registry %s: %s", e.Name, clip.Controls(e.Err.Error()))
+		return
+	case registry.Paused:
+		s.opts.Log("registry %s limits requests: waiting %s", clip.Controls(e.Name), e.Wait.Round(time.Second))
 		return
 	case registry.Retry, registry.Waiting, registry.Skipped:
 		return

@@ -1,4 +1,4 @@
-package registry
+package fetch
 
 import (
 	"context"
@@ -11,13 +11,14 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 )
 
-// copiedBlob is a blob that is read from one registry while it is sent to another. net/http may still read an earlier
+// Copied is a blob that is read from one registry while it is sent to another. net/http may still read an earlier
 // request's body while the next one begins, so it is safe for concurrent use.
-type copiedBlob struct {
+type Copied struct {
 	from download // what makes requests and checks responses; it has no partial
 
 	mu     sync.Mutex
@@ -26,14 +27,14 @@ type copiedBlob struct {
 	failed error // why the blob cannot be read; retrying did not help
 }
 
-// blob returns what reads a blob.
-func (s *copySource) blob(b blob) *copiedBlob {
-	pull := &puller{c: s.c, src: s.r, tune: s.c.tune}
-	return &copiedBlob{from: download{pull: pull, blob: pullBlob{b.Descriptor, b.name}}, sum: sha256.New()}
+// Copy returns what reads a blob of a repository.
+func Copy(src *remote.Repository, tune Tuning, b Blob) *Copied {
+	pull := &Fetcher{Src: src, Tune: tune}
+	return &Copied{from: download{pull: pull, blob: b, patience: src.Patience()}, sum: sha256.New()}
 }
 
-// failure returns why the blob cannot be read. A nil blob can.
-func (b *copiedBlob) failure() error {
+// Failure returns why the blob cannot be read. A nil blob can.
+func (b *Copied) Failure() error {
 	if b == nil {
 		return nil
 	}
@@ -43,18 +44,18 @@ func (b *copiedBlob) failure() error {
 }
 
 // fail records and returns why the blob cannot be read.
-func (b *copiedBlob) fail(err error) error {
+func (b *Copied) fail(err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failed == nil {
-		b.failed = fmt.Errorf("read from %s: %w", b.from.pull.src.Origin(), err)
+		b.failed = fmt.Errorf("read from %s: %w", b.from.pull.Src.Origin(), err)
 	}
 	return b.failed
 }
 
 // passed hashes bytes at an offset, unless they have passed before. It compares the digest with the last ones, so that
 // a registry that does not compare it never gets the end of a damaged blob.
-func (b *copiedBlob) passed(p []byte, at int64) error {
+func (b *Copied) passed(p []byte, at int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if at != b.hashed {
@@ -70,17 +71,17 @@ func (b *copiedBlob) passed(p []byte, at int64) error {
 	return nil
 }
 
-// open returns a reader of n bytes from offset on.
-func (b *copiedBlob) open(ctx context.Context, offset, n int64) io.ReadCloser {
+// Open returns a reader of n bytes from offset on.
+func (b *Copied) Open(ctx context.Context, offset, n int64) io.ReadCloser {
 	ctx, cancel := context.WithCancel(ctx)
 	return &copyReader{
-		b: b, ctx: ctx, cancel: cancel, at: offset, end: offset + n, attempts: b.from.pull.src.Attempts(),
+		b: b, ctx: ctx, cancel: cancel, at: offset, end: offset + n, attempts: b.from.pull.Src.Attempts(),
 	}
 }
 
 // copyReader reads a range of a blob. After a failure it continues where it was, with another request.
 type copyReader struct {
-	b        *copiedBlob
+	b        *Copied
 	ctx      context.Context
 	cancel   context.CancelFunc
 	at, end  int64
@@ -89,7 +90,7 @@ type copyReader struct {
 
 	resp  *http.Response // nil between requests
 	body  io.Reader      // of resp
-	watch *idleWatch
+	watch *patience.Watch
 }
 
 func (r *copyReader) Read(p []byte) (int, error) {
@@ -104,7 +105,7 @@ func (r *copyReader) Read(p []byte) (int, error) {
 				r.finish()
 				return 0, r.b.fail(err)
 			}
-			r.attempts.Reset()
+			r.attempts.Progress(int64(n))
 			if r.at += int64(n); r.at == r.end {
 				r.finish()
 			}
@@ -131,55 +132,44 @@ func (r *copyReader) readOnce(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	r.watch.reset()
+	r.watch.Resume()
 	n, err := r.body.Read(p)
-	r.watch.pause() // the time that the destination takes does not count
+	r.watch.Moved(int64(n))
+	r.watch.Pause() // the time that the destination takes does not count
 	if n > 0 {
 		return n, nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return 0, r.watch.cause(fmt.Errorf("%w: %w", remote.ErrInterrupted, err))
+	return 0, remote.Interrupted(r.watch, fmt.Errorf("%w: %w", remote.ErrInterrupted, err))
 }
 
 // request requests the rest of the range.
 func (r *copyReader) request() (err error) {
-	watch := newIdleWatch(r.ctx, r.b.from.pull.tune.headerTimeout)
+	watch := r.b.from.patience.Watch(r.ctx, r.b.from.pull.Tune.Response, 1)
 	want := ingest.Range{Start: r.at, End: r.end}
 	if r.noRanges {
 		want = ingest.Range{Start: 0, End: r.b.from.blob.Size}
 	}
-	resp, err := r.b.from.requestRange(watch.ctx, want, false)
+	resp, err := r.b.from.requestRange(watch.Context(), want, false)
 	if err != nil {
-		defer watch.stop()
-		return watch.cause(err)
+		defer watch.Stop()
+		return remote.Interrupted(watch, err)
 	}
 	body, sent, err := r.b.from.readResponse(resp, want, nil)
+	watch.Body(r.b.from.pull.Tune.Stall)
 	if err == nil && sent.Start < r.at {
-		watch.wait = r.b.from.pull.tune.stallTimeout
-		_, err = io.Copy(io.Discard, watched{io.LimitReader(body, r.at-sent.Start), watch})
+		_, err = io.Copy(io.Discard, watch.Reader(io.LimitReader(body, r.at-sent.Start)))
 	}
 	if err != nil {
 		resp.Body.Close()
-		defer watch.stop()
-		return watch.cause(err)
+		defer watch.Stop()
+		return remote.Interrupted(watch, err)
 	}
-	watch.pause()
-	watch.wait = r.b.from.pull.tune.stallTimeout
+	watch.Pause()
 	r.watch, r.resp, r.body = watch, resp, body
 	return nil
-}
-
-// watched is a reader whose reads reset a watch.
-type watched struct {
-	io.Reader
-	watch *idleWatch
-}
-
-func (w watched) Read(p []byte) (int, error) {
-	w.watch.reset()
-	return w.Reader.Read(p)
 }
 
 // finish ends the request, if there is one.
@@ -192,7 +182,7 @@ func (r *copyReader) finish() {
 	} else {
 		r.resp.Body.Close()
 	}
-	r.watch.stop()
+	r.watch.Stop()
 	r.resp = nil
 }
 

@@ -1,4 +1,4 @@
-package registry
+package fetch
 
 import (
 	"cmp"
@@ -46,14 +46,14 @@ func (d *download) fetchParallel(ctx context.Context) error {
 		}
 		return nil
 	})
-	for range min(len(set.parts), cap(d.pull.requestSlots)) {
+	for range min(len(set.parts), cap(d.pull.RequestSlots)) {
 		g.Go(func() error {
 			for pt := range queue {
-				if err := acquire(ctx, d.pull.requestSlots); err != nil {
+				if err := acquire(ctx, d.pull.RequestSlots); err != nil {
 					return err
 				}
 				err := d.fetchPart(ctx, pt)
-				<-d.pull.requestSlots
+				<-d.pull.RequestSlots
 				if err != nil {
 					return err
 				}
@@ -66,8 +66,8 @@ func (d *download) fetchParallel(ctx context.Context) error {
 
 // split divides the missing ranges into parts of equal size, except for the last part of each range.
 func (d *download) split() *partSet {
-	set := &partSet{rangesConfirmed: make(chan struct{}), tick: max(d.pull.tune.stallTimeout/10, time.Millisecond)}
-	size := min(max(d.blob.Size/16, d.pull.tune.minPart), d.pull.tune.maxPart)
+	set := &partSet{rangesConfirmed: make(chan struct{}), tick: max(d.pull.Tune.Stall/10, time.Millisecond)}
+	size := min(max(d.blob.Size/16, d.pull.Tune.MinPart), d.pull.Tune.MaxPart)
 	for _, r := range d.partial.Missing() {
 		for at := r.Start; at < r.End; at += size {
 			set.parts = append(set.parts, &part{set: set, offset: at, end: min(at+size, r.End), hedge: make(chan struct{}, 1)})
@@ -120,14 +120,16 @@ func (d *download) fetchRest(ctx context.Context, pt *part) error {
 			return nil
 		}
 		err := d.getRange(ctx, rest, pt, func(b []byte, offset int64) (int, error) { return pt.write(d.partial, b, offset) })
-		if pt.rest().Start > rest.Start {
-			a.Reset()
+		got := pt.rest().Start - rest.Start
+		a.Progress(got)
+		if errors.Is(err, errNoRanges) {
+			return err
+		}
+		if err == nil {
+			err = enough(got, rest)
 		}
 		if err == nil {
 			continue
-		}
-		if errors.Is(err, errNoRanges) {
-			return err
 		}
 		if err = a.Backoff(ctx, err); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package registry
+package fetch
 
 import (
 	"bufio"
@@ -11,18 +11,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/remote"
 )
 
 // errNoRanges means that a server does not serve parts of this blob, or not the requested one.
 var errNoRanges = errors.New("no usable response to a range request")
-
-// errIdle is the cancellation cause of a request that receives no data.
-var errIdle = errors.New("idle")
 
 // getRange requests a range of a blob once, and passes the received bytes to write. A response may hold fewer bytes
 // without an error: the caller requests the rest. If part is nil, the server may also respond with the whole blob,
@@ -32,28 +29,31 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 	if d.blob.Size == 0 {
 		return nil
 	}
-	watch := newIdleWatch(ctx, d.pull.tune.headerTimeout)
-	defer watch.stop()
-	resp, err := d.requestRange(watch.ctx, want, part != nil)
+	watch := d.patience.Watch(ctx, d.pull.Tune.Response, 1)
+	defer watch.Stop()
+	resp, err := d.requestRange(watch.Context(), want, part != nil)
 	if err != nil {
-		return watch.cause(err)
+		return remote.Interrupted(watch, err)
 	}
 	defer resp.Body.Close()
 	body, sent, err := d.readResponse(resp, want, part)
 	if err != nil {
-		return watch.cause(err)
+		return remote.Interrupted(watch, err)
 	}
-	watch.wait = d.pull.tune.stallTimeout
-	watch.reset()
+	watch.Body(d.pull.Tune.Stall)
 	end := min(sent.End, want.End)
 	if resp.StatusCode == http.StatusOK {
 		end = sent.End
 	}
-	return watch.cause(d.copyRange(watch, body, sent, end, write))
+	if err := d.copyRange(watch, body, sent, end, write); err != nil {
+		return remote.Interrupted(watch, err)
+	}
+	d.patience.Passed()
+	return nil
 }
 
 func (d *download) requestRange(ctx context.Context, want ingest.Range, always bool) (*http.Response, error) {
-	req, err := d.pull.src.Request(ctx, http.MethodGet, d.pull.src.URL("blobs", string(d.blob.Digest)), nil)
+	req, err := d.pull.Src.Request(ctx, http.MethodGet, d.pull.Src.URL("blobs", string(d.blob.Digest)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (d *download) requestRange(ctx context.Context, want ingest.Range, always b
 	if always || want.Len() < d.blob.Size {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", want.Start, want.End-1))
 	}
-	return d.pull.src.Do(req)
+	return d.pull.Src.Do(req)
 }
 
 // readResponse checks a response. It returns the body and the range of the blob that it holds.
@@ -89,7 +89,7 @@ func (d *download) readResponse(resp *http.Response, want ingest.Range,
 	case resp.ContentLength == d.blob.Size || resp.ContentLength < 0 && !encoded:
 		return resp.Body, whole, nil // if the size is right, a wrong Content-Encoding does not matter
 	case !encoded:
-		return nil, whole, &sizeError{want: d.blob.Size, got: resp.ContentLength}
+		return nil, whole, &SizeError{Want: d.blob.Size, Got: resp.ContentLength}
 	case encoding == "gzip" || encoding == "x-gzip":
 		body := bufio.NewReaderSize(resp.Body, 64<<10)
 		if magic, err := body.Peek(2); err == nil && (magic[0] != 0x1f || magic[1] != 0x8b) && resp.ContentLength < 0 {
@@ -131,23 +131,22 @@ var buffers sync.Pool
 
 // copyRange reads a body that holds the range sent of the blob, and writes its bytes before position end. A body that
 // is longer than sent is an error.
-func (d *download) copyRange(watch *idleWatch, body io.Reader, sent ingest.Range, end int64,
+func (d *download) copyRange(watch *patience.Watch, body io.Reader, sent ingest.Range, end int64,
 	write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
-	if p == nil || len(*p) != d.pull.tune.buffer {
-		b := make([]byte, d.pull.tune.buffer)
+	if p == nil || len(*p) != d.pull.Tune.Buffer {
+		b := make([]byte, d.pull.Tune.Buffer)
 		p = &b
 	}
 	defer buffers.Put(p)
 	buf, n, at := *p, 0, sent.Start
 	for at < end {
 		m, err := body.Read(buf[n:min(int64(len(buf)), end-at)])
-		if n += m; m > 0 {
-			watch.reset()
-		}
+		watch.Moved(int64(m))
+		n += m
 		// Collect at least half a buffer per write: large reads bypass the connection's own buffer.
 		if n > 0 && (n >= len(buf)/2 || at+int64(n) == end || err != nil) {
-			watch.pause()
+			watch.Pause() // the time that the disk takes does not count
 			w := n
 			if n > blockSize && at+int64(n) < end && err == nil {
 				w = int((at+int64(n))&^(blockSize-1) - at)
@@ -155,10 +154,10 @@ func (d *download) copyRange(watch *idleWatch, body io.Reader, sent ingest.Range
 			if _, err := write(buf[:w], at); err != nil {
 				return err
 			}
-			d.pull.addBytes(int64(w), 0)
+			d.pull.Count(int64(w), 0)
 			at, n = at+int64(w), copy(buf, buf[w:n])
 			d.emit(Event{Kind: Moved, Bytes: d.partial.Have()})
-			watch.reset()
+			watch.Resume()
 		}
 		if err != nil && at < end {
 			if err == io.EOF {
@@ -172,48 +171,9 @@ func (d *download) copyRange(watch *idleWatch, body io.Reader, sent ingest.Range
 	}
 	if m, _ := body.Read(buf[:1]); m > 0 { // reading to the end also lets the connection be reused
 		if sent.End == d.blob.Size {
-			return &sizeError{want: d.blob.Size, got: -1}
+			return &SizeError{Want: d.blob.Size, Got: -1}
 		}
 		return errNoRanges
 	}
 	return nil
-}
-
-// idleWatch cancels a request that receives no data. The time that the disk takes does not count.
-type idleWatch struct {
-	ctx    context.Context
-	parent context.Context
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-	wait   time.Duration
-}
-
-func newIdleWatch(ctx context.Context, wait time.Duration) *idleWatch {
-	w := &idleWatch{parent: ctx, wait: wait}
-	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	w.timer = time.AfterFunc(wait, func() { w.cancel(errIdle) })
-	return w
-}
-
-// reset restarts the timeout when data has arrived.
-func (w *idleWatch) reset() { w.timer.Reset(w.wait) }
-
-func (w *idleWatch) pause() { w.timer.Stop() }
-
-func (w *idleWatch) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
-}
-
-// cause returns the reason if the watch or the caller's context ended the request, and otherwise the request's own err.
-func (w *idleWatch) cause(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case w.parent.Err() != nil:
-		return context.Cause(w.parent)
-	case context.Cause(w.ctx) == errIdle:
-		return fmt.Errorf("%w: no data for %s", remote.ErrInterrupted, w.wait)
-	}
-	return err
 }

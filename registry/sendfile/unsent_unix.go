@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package remote
+package sendfile
 
 import (
 	"runtime"

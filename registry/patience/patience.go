@@ -1,0 +1,86 @@
+package patience
+
+import (
+	"sync"
+	"time"
+)
+
+// How long a request waits at first, and at most.
+const (
+	Response = 30 * time.Second // for the header of a response
+	Body     = 10 * time.Second // for more of its body
+	Most     = 10 * time.Minute
+)
+
+// Write is how many times as long a request waits for the response to what it has sent: a registry may hash a blob and
+// move it to its final place, or check all blobs of a manifest.
+const Write = 10
+
+// Host is what is known of how long one host takes. The zero value is a host that nothing is known of.
+type Host struct {
+	Timeout time.Duration // how long each wait is, set by the user; 0: it grows
+
+	mu      sync.Mutex
+	longest time.Duration // silence that ended with data
+}
+
+// ended notes a silence that ended with data. Short ones, in relation to what the watch waited for, say nothing.
+func (h *Host) ended(silence, wait time.Duration) {
+	if silence < wait/4 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.longest = max(h.longest, silence)
+}
+
+// Patience is how long the requests of one operation wait, such as those for one blob. It grows with each stall, once
+// for requests that stall together.
+type Patience struct {
+	host *Host
+	most time.Duration
+
+	mu    sync.Mutex
+	level int
+}
+
+// New returns the patience of an operation whose requests wait at most for this long; 0: [Most].
+func (h *Host) New(most time.Duration) *Patience {
+	if most == 0 {
+		most = Most
+	}
+	return &Patience{host: h, most: most}
+}
+
+// wait returns how long a request waits now, if it waits for factor times base at first, and the level that this is of.
+func (p *Patience) wait(base time.Duration, factor int) (time.Duration, int) {
+	times := time.Duration(factor)
+	if p.host.Timeout > 0 {
+		return p.host.Timeout * times, 0
+	}
+	p.host.mu.Lock()
+	longest := p.host.longest
+	p.host.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return min(max(base*times<<p.level, 2*longest), max(p.most, base*times)), p.level
+}
+
+// maxLevel is where the wait for a body reaches Most.
+const maxLevel = 6
+
+// stalled makes later requests wait twice as long as those of a level.
+func (p *Patience) stalled(level int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.level == level {
+		p.level = min(level+1, maxLevel)
+	}
+}
+
+// Passed takes back one stall: a request has got all that it asked for.
+func (p *Patience) Passed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.level = max(p.level-1, 0)
+}
