@@ -42,7 +42,7 @@ type Options struct {
 
 	Memory    int64                                      // for what is read ahead, in bytes; 0 = 64 MiB
 	Attempts  int                                        // without progress; 0 = those of Setting, else 10
-	Stall     time.Duration                              // without data, before a new request; 0 = of Setting, else it grows
+	Stall     time.Duration                              // without data; 0 = that of Setting, else it grows
 	Setting   func(host string) settings.Host            // how an endpoint is used; nil = as by default
 	Sleep     func(context.Context, time.Duration) error // before a retry; nil = wait. For tests.
 	Notice    func(text string)                          // called with what a user should know; nil = nobody is told
