@@ -298,7 +298,7 @@ class Responses(Case):
         self.assertEqual(count.input_tokens, second.usage.input_tokens)
         self.client.responses.delete(first.id)
         self.refused(openai.NotFoundError, "is stored", self.client.responses.retrieve, response_id=first.id)
-        error = self.refused(openai.NotFoundError, "whole conversation", self.respond, previous_response_id=second.id)
+        error = self.refused(openai.BadRequestError, "whole conversation", self.respond, previous_response_id=second.id)
         self.assertEqual((error.param, error.code), ("previous_response_id", "previous_response_not_found"))
 
     def test_background(self):
