@@ -10,6 +10,9 @@ import (
 // TestOtherHalf: with each kind of registry, tags are listed, an image is looked at without a pull, its blobs are
 // checked, it goes through OCI layouts and archives that skopeo reads, all tags are copied at once, and it is deleted.
 func TestOtherHalf(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
 	eachRegistry(t, func(t *testing.T, host string) {
 		u := newUser(t)
 		repo := host + "/team/model"

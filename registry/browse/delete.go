@@ -152,6 +152,9 @@ func (d *Deletion) Run(ctx context.Context) error {
 	if errors.Is(err, remote.ErrUnsupported) && d.Name.Digest == "" && deleteManifest(ctx, d.r, d.Name.Tag) == nil {
 		return nil // the tag is gone; the registry collects the manifest, or keeps it
 	}
+	if err == nil {
+		err = d.dropTags(ctx)
+	}
 	if err != nil {
 		return d.failed(err)
 	}
@@ -166,6 +169,24 @@ func (d *Deletion) Run(ctx context.Context) error {
 	if err := errors.Join(left...); err != nil {
 		left = slices.DeleteFunc(left, func(err error) bool { return err == nil })
 		return d.c.Skipped(d.Name.Host, fmt.Errorf("%s is deleted, but not all that was attached to it: %w", d.Name, left[0]))
+	}
+	return nil
+}
+
+// dropTags deletes the tags that are left of a deleted manifest: some registries, such as go-containerregistry's, keep
+// them with a copy of it.
+func (d *Deletion) dropTags(ctx context.Context) error {
+	tags := d.Tags
+	if d.Name.Digest == "" {
+		tags = append([]string{d.Name.Tag}, tags...)
+	}
+	for _, tag := range tags {
+		if there, err := d.r.HeadManifest(ctx, tag); err != nil || there != d.Digest {
+			continue // gone, or nobody can tell
+		}
+		if err := deleteManifest(ctx, d.r, tag); err != nil {
+			return fmt.Errorf("the tag %s keeps the manifest: %w", tag, err)
+		}
 	}
 	return nil
 }

@@ -27,6 +27,14 @@ func plan(t testing.TB, c *registry.Client, n string) *browse.Deletion {
 	return d
 }
 
+// keepTags deletes a manifest, but not its tags.
+func keepTags(x *rt.Exchange) {
+	x.Mu.Lock()
+	delete(x.InRepo(x.Repo).Manifests, x.Ref)
+	x.Mu.Unlock()
+	x.W.WriteHeader(http.StatusAccepted)
+}
+
 func TestDelete(t *testing.T) {
 	c, warned := client(t, true)
 	for registry, host := range hosts(t) {
@@ -129,6 +137,16 @@ func TestDeleteRefused(t *testing.T) {
 			"tagged v2"},
 		{"no tags, 404", []string{"v1", "v2"}, byTag(rt.RefuseWith(404, "NOT_FOUND")), remote.ErrUnsupported, "tagged v2"},
 		{"no manifests, but tags", []string{"v1"}, byDigest(rt.RefuseWith(405, "UNSUPPORTED")), nil, ""},
+		{"tags keep the manifest", []string{"v1"}, byDigest(keepTags), nil, ""},
+		{"tags keep the manifest for good", []string{"v1"}, func(p *rt.Peer) {
+			p.On("DELETE", rt.ManifestRoute, func(x *rt.Exchange) {
+				if strings.Contains(x.Ref, ":") {
+					keepTags(x)
+					return
+				}
+				x.Fail(405, "UNSUPPORTED")
+			})
+		}, browse.ErrNoDeletion, "the tag v1 keeps"},
 		{"nothing, 405", []string{"v1"}, never(rt.RefuseWith(405, "UNSUPPORTED")), browse.ErrNoDeletion, "405"},
 		{"nothing, two tags", []string{"v1", "v2"}, never(rt.RefuseWith(405, "UNSUPPORTED")), browse.ErrNoDeletion, "405"},
 		{"nothing, 404", []string{"v1"}, never(rt.RefuseWith(404, "NOT_FOUND")), browse.ErrNoDeletion, "404"},
