@@ -136,7 +136,7 @@ func TestGatePausesWatch(t *testing.T) {
 // TestGates: each host has its own gate, and a registry that leads to very many hosts takes no more memory.
 func TestGates(t *testing.T) {
 	var g Gates
-	if g.Of("a") != g.Of("a") || g.Of("a") == g.Of("b") {
+	if a := g.Of("a"); g.Of("a") != a || g.Of("b") == a {
 		t.Error("gates are mixed up")
 	}
 	for i := range 2 * limits.NamedHosts {
