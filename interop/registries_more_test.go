@@ -25,7 +25,7 @@ func startCrane(t *testing.T) string {
 	})
 }
 
-// startZot runs zot without its extensions.
+// startZot runs zot without its extensions. It accepts docker's media types, those of Ollama's manifests, only if told.
 func startZot(t *testing.T) string {
 	t.Helper()
 	return startRegistry(t, "zot", func(dir, host string) []string {
@@ -35,7 +35,8 @@ func startZot(t *testing.T) string {
 		}
 		file := filepath.Join(dir, "config.json")
 		writeFile(t, file, fmt.Sprintf(`{"distSpecVersion": "1.1.1", "storage": {"rootDirectory": %q},
-			"http": {"address": %q, "port": %q}, "log": {"level": "error"}}`, filepath.Join(dir, "root"), address, port))
+			"http": {"address": %q, "port": %q, "compat": ["docker2s2"]}, "log": {"level": "error"}}`,
+			filepath.Join(dir, "root"), address, port))
 		return []string{"serve", file}
 	})
 }
