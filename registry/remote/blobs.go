@@ -90,12 +90,13 @@ func (r *Repository) HasBlob(ctx context.Context, d digest.Digest, size int64) (
 
 // look asks for a blob with HEAD, or with GET for its first byte.
 func (r *Repository) look(ctx context.Context, method string, d digest.Digest, size int64) (there bool, err error) {
-	n, err := r.lookOnce(ctx, method, d, size)
+	n, elsewhere, err := r.lookOnce(ctx, method, d, size)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, err
 	}
 	r.Learn(func(a *Abilities) { a.Looked = true })
-	return err == nil && (n == size || n < 0 || n == 0 && method == http.MethodHead), nil
+	// A storage that the registry leads to has the blob if it answers, and may have left its size out.
+	return err == nil && (n == size || n < 0 || n == 0 && (elsewhere || method == http.MethodHead)), nil
 }
 
 // StatBlob returns the size of a blob, or -1 if the registry has it and does not tell the size. If it does not have the
@@ -103,19 +104,22 @@ func (r *Repository) look(ctx context.Context, method string, d digest.Digest, s
 // is wanted, is asked for the first byte.
 func (r *Repository) StatBlob(ctx context.Context, d digest.Digest, want int64) (int64, error) {
 	return Retry(ctx, r.Attempts(), func() (int64, error) {
-		size, err := r.lookOnce(ctx, http.MethodHead, d, want)
+		size, _, err := r.lookOnce(ctx, http.MethodHead, d, want)
 		if verdictOf(verdict.HeadBlob, err) == verdict.FallBack || err == nil && size != want {
-			size, err = r.lookOnce(ctx, http.MethodGet, d, want)
+			size, _, err = r.lookOnce(ctx, http.MethodGet, d, want)
 		}
 		return size, err
 	})
 }
 
 // lookOnce returns the size of a blob as the answer to a HEAD says, or to a GET for the first byte; -1 if it does not.
-func (r *Repository) lookOnce(ctx context.Context, method string, d digest.Digest, want int64) (int64, error) {
+// elsewhere says that a redirect led to another server, which answered.
+func (r *Repository) lookOnce(
+	ctx context.Context, method string, d digest.Digest, want int64,
+) (size int64, elsewhere bool, err error) {
 	req, err := r.Request(ctx, method, r.URL("blobs", string(d)), nil)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if method == http.MethodGet && want > 0 {
 		req.Header.Set("Accept-Encoding", "identity")
@@ -123,21 +127,22 @@ func (r *Repository) lookOnce(ctx context.Context, method string, d digest.Diges
 	}
 	resp, err := r.Do(req)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer resp.Body.Close()
+	elsewhere = !r.host.owns(resp.Request.URL)
 	if resp.StatusCode != http.StatusPartialContent {
-		return resp.ContentLength, Expect(resp, http.StatusOK)
+		return resp.ContentLength, elsewhere, Expect(resp, http.StatusOK)
 	}
 	_, total, _ := strings.Cut(resp.Header.Get("Content-Range"), "/")
 	n, err := strconv.ParseInt(total, 10, 64)
 	if err != nil && total != "*" {
-		return 0, nil
+		return 0, false, nil
 	}
 	if err != nil || n < 0 {
 		n = -1
 	}
-	return n, nil
+	return n, elsewhere, nil
 }
 
 // Direct returns the repository without mirrors: what the registry itself has.
