@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type slowly struct {
 	head     func(x *slowExchange) *http.Response // for HEAD of the manifest
 	document func(x *slowExchange) *http.Response // for the manifest; nil: as it should
 	blob     func(x *slowExchange) *http.Response
+	mu       sync.Mutex
 	asked    int // for the blob
 	mirrored int // requests to a mirror, which never answers
 }
@@ -117,10 +119,16 @@ func (b *slowBody) Close() error { return nil }
 
 func (s *slowly) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := &slowExchange{Request: req, content: s.content}
+	count := func(n *int) int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*n++
+		return *n - 1
+	}
 	var r *http.Response
 	switch path := req.URL.Path; {
 	case req.URL.Host == "mirror.example.com":
-		s.mirrored++
+		count(&s.mirrored)
 		x.sleep(1000 * time.Hour)
 	case strings.Contains(path, "/manifests/") && req.Method == "HEAD" && s.head != nil:
 		r = s.head(x)
@@ -130,8 +138,7 @@ func (s *slowly) RoundTrip(req *http.Request) (*http.Response, error) {
 	case strings.Contains(path, "/manifests/"):
 		r = x.body(len(s.manifest), pieces(s.manifest))
 	case strings.Contains(path, "/blobs/") && !strings.HasSuffix(path, string(digest.FromString("{}"))):
-		x.end, x.n = len(x.content), s.asked
-		s.asked++
+		x.end, x.n = len(x.content), count(&s.asked)
 		if n, _ := fmt.Sscanf(req.Header.Get("Range"), "bytes=%d-%d", &x.start, &x.end); n == 2 {
 			x.end++
 		}

@@ -234,6 +234,13 @@ func (h *host) checkLiteral(u *url.URL) error {
 	return nil
 }
 
+// unestablished reports whether a connection of HTTP/2 ended before its first request. With TLS 1.3, a server tells only
+// then that it requires a client's certificate, and net/http may see the end before it sees the alert that says so. It
+// exports no such error: errClientConnNotEstablished in h2_bundle.go.
+func unestablished(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "http2: client conn could not be established")
+}
+
 // roundTrip sends a request if the hosts that named its address may do so, and records the class of the address that
 // responded.
 func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
@@ -270,6 +277,9 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	resp, err := h.c.Net.transport(key).RoundTrip(req.WithContext(ctx))
+	for again := 0; again < 5 && unestablished(err) && (req.Body == nil || req.Body == http.NoBody); again++ {
+		resp, err = h.c.Net.transport(key).RoundTrip(req.WithContext(ctx))
+	}
 	if err != nil {
 		var dial *addressError
 		if errors.As(err, &dial) {
