@@ -234,9 +234,9 @@ func (h *host) checkLiteral(u *url.URL) error {
 	return nil
 }
 
-// unestablished reports whether a connection of HTTP/2 ended before its first request. With TLS 1.3, a server tells only
-// then that it requires a client's certificate, and net/http may see the end before it sees the alert that says so. It
-// exports no such error: errClientConnNotEstablished in h2_bundle.go.
+// unestablished reports whether a connection of HTTP/2 ended before its first request. With TLS 1.3, a server tells
+// only then that it requires a client's certificate, and net/http may see the end before it sees the alert that says
+// so. It exports no such error: errClientConnNotEstablished in h2_bundle.go.
 func unestablished(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "http2: client conn could not be established")
 }
