@@ -71,7 +71,6 @@ func (a *app) check(ctx context.Context, arg string, o checkOptions) error {
 	if err != nil {
 		return err
 	}
-	o.audit.Concurrency = client.Concurrency(name.Host)
 	report, err := audit.Run(ctx, client, name, o.audit)
 	bar.end()
 	if err != nil {

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -38,9 +37,7 @@ func (a *app) copyLayout(ctx context.Context, from, to, format string, asJSON bo
 	if err != nil {
 		return err
 	}
-	result, err := layout.Copy(ctx, client, src, dst, layout.Options{
-		Concurrency: client.Concurrency(cmp.Or(dst.Name.Host, src.Name.Host)), Push: o.push,
-	})
+	result, err := layout.Copy(ctx, client, src, dst, layout.Options{Push: o.push})
 	bar.end()
 	if err != nil && src.Store != nil {
 		err = listAbsent(ctx, src.Store, src.Name, err)

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -84,8 +83,7 @@ func (a *app) copyAllTags(ctx context.Context, from, to, format string, asJSON b
 	if dst.Layout != nil {
 		result.Name = dst.Layout.String()
 	}
-	options := layout.Options{Concurrency: client.Concurrency(cmp.Or(dst.Name.Host, src.Name.Host)), Push: o.push}
-	err = alltags.Copy(ctx, client, src, dst, options, func(t alltags.Tag) {
+	err = alltags.Copy(ctx, client, src, dst, layout.Options{Push: o.push}, func(t alltags.Tag) {
 		j := copiedTagJSON{Tag: t.Tag, Digest: t.Digest.String(), Unchanged: t.Unchanged}
 		switch {
 		case t.Err != nil:

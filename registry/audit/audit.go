@@ -22,7 +22,6 @@ type Options struct {
 	Digests     bool         // download every blob and hash it
 	NoReferrers bool         // leave out signatures and other referrers
 	Repair      *store.Store // send what is missing or damaged from this store; nil: only check
-	Concurrency int          // blobs at a time; 0: registry.DefaultConcurrency
 }
 
 // Report is the result of a check.
@@ -83,9 +82,6 @@ func Run(ctx context.Context, c *registry.Client, name manifest.Name, o Options)
 }
 
 func run(ctx context.Context, c *registry.Client, name manifest.Name, o Options) (*Report, error) {
-	if o.Concurrency <= 0 {
-		o.Concurrency = registry.DefaultConcurrency
-	}
 	repo, err := c.Repository(name, remote.Pull)
 	if err != nil {
 		return nil, err
@@ -140,7 +136,7 @@ func (x *check) blobs(ctx context.Context) error {
 	}
 	found := make([]*Problem, len(x.all))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(x.o.Concurrency)
+	g.SetLimit(x.c.Concurrency(x.name.Host))
 	for i, d := range x.all {
 		g.Go(func() error {
 			found[i] = x.blob(ctx, d)

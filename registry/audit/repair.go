@@ -16,7 +16,7 @@ import (
 func (x *check) repair(ctx context.Context) error {
 	for _, manifests := range []bool{false, true} {
 		g, ctx := errgroup.WithContext(ctx)
-		g.SetLimit(x.o.Concurrency)
+		g.SetLimit(x.c.Concurrency(x.name.Host))
 		for i := range x.report.Problems {
 			p := &x.report.Problems[i]
 			if p.Manifest != manifests || p.Repaired {

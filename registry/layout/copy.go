@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -42,8 +43,7 @@ func (p Place) byDigest(d digest.Digest) string {
 
 // Options configure [Copy].
 type Options struct {
-	Concurrency int                  // blobs at a time; 0: registry.DefaultConcurrency
-	Push        registry.PushOptions // of a copy to a registry. Its NoReferrers counts for all copies.
+	Push registry.PushOptions // of a copy to a registry. Its NoReferrers counts for all copies.
 }
 
 // Report says what a copy did.
@@ -69,9 +69,6 @@ func Copy(ctx context.Context, c *registry.Client, from, to Place, o Options) (*
 func copyImage(ctx context.Context, c *registry.Client, from, to Place, o Options) (*Report, error) {
 	if o.Push.Format != "" {
 		return nil, fmt.Errorf("a copy keeps the encoding: %w", errors.ErrUnsupported)
-	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = registry.DefaultConcurrency
 	}
 	s, err := openSource(ctx, c, from)
 	if err != nil {
@@ -119,7 +116,7 @@ func copyImage(ctx context.Context, c *registry.Client, from, to Place, o Option
 	}
 	defer t.close()
 	x := &transfer{c: c, from: s, to: t}
-	if err := x.blobs(ctx, image.Blobs, o.Concurrency); err != nil {
+	if err := x.blobs(ctx, image.Blobs, c.Concurrency(cmp.Or(to.Name.Host, from.Name.Host))); err != nil {
 		return nil, t.explain(withHint(err, image))
 	}
 	final, err := t.finish(ctx)

@@ -186,7 +186,6 @@ func filterWordCount(r *value.Run, v []value.Value) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Work(len(s) / 16)
 	n, in := int64(0), false
 	for _, c := range s {
 		word := isWordRune(c)

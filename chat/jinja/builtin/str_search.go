@@ -81,7 +81,6 @@ func search(
 		return "", "", 0, false, err
 	}
 	s, _ = self.(string)
-	r.Work(len(s) / 16)
 	s, from, ok, err = part(s, v[1], v[2])
 	return s, sub, from, ok, err
 }

@@ -113,12 +113,9 @@ func length(v Value) int {
 // readFast counts a pass over n bytes by an instruction that takes many at a time.
 func (r *Run) readFast(n int) { r.steps += int64(n) / 256 }
 
-// wordSteps returns the steps of an operation on integers that takes the product of their lengths.
-func wordSteps(a, b int) int { return (a/64 + 1) * (b/64 + 1) / 32 }
-
 // Square counts an operation on integers of so many bits that takes the product of their lengths, and checks the limit.
 func (r *Run) Square(a, b int) error {
-	r.Work(wordSteps(a, b))
+	r.Work((a/64 + 1) * (b/64 + 1) / 32)
 	return r.Tick()
 }
 

@@ -175,7 +175,7 @@ func Truth(v Value) bool {
 func (r *Run) Length(v Value) (int64, error) {
 	switch v := v.(type) {
 	case string:
-		r.Work(len(v) / 16)
+		r.Read(v)
 		return int64(RuneCount(v)), nil
 	case Bytes:
 		return int64(len(v)), nil
