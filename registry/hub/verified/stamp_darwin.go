@@ -1,27 +1,5 @@
 package verified
 
-import (
-	"fmt"
-	"io/fs"
-	"syscall"
-	"time"
-)
+import "syscall"
 
-// system returns what only the system sets: the inode, and the time of the last change of the file or its inode.
-func system(info fs.FileInfo) string {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return fmt.Sprintf("%d %d %d", s.Dev, s.Ino, changed(info).UnixNano())
-	}
-	return ""
-}
-
-// changed returns when a file was changed for the last time.
-func changed(info fs.FileInfo) time.Time {
-	at := info.ModTime()
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		if c := time.Unix(s.Ctimespec.Unix()); c.After(at) {
-			return c
-		}
-	}
-	return at
-}
+func changeTime(s *syscall.Stat_t) *syscall.Timespec { return &s.Ctimespec }
