@@ -29,8 +29,13 @@ type Copied struct {
 
 // Copy returns what reads a blob of a repository.
 func Copy(src *remote.Repository, tune Tuning, b Blob) *Copied {
-	pull := &Fetcher{Src: src, Tune: tune}
-	return &Copied{from: download{pull: pull, blob: b, patience: src.Patience()}, sum: sha256.New()}
+	c := newCopied(&Fetcher{Src: src, Tune: tune}, b)
+	c.from.patience = src.Patience()
+	return c
+}
+
+func newCopied(pull *Fetcher, b Blob) *Copied {
+	return &Copied{from: download{pull: pull, blob: b}, sum: sha256.New()}
 }
 
 // Failure returns why the blob cannot be read. A nil blob can.
@@ -53,16 +58,17 @@ func (b *Copied) fail(err error) error {
 	return b.failed
 }
 
-// passed hashes bytes at an offset, unless they have passed before. It compares the digest with the last ones, so that
-// a registry that does not compare it never gets the end of a damaged blob.
+// passed hashes bytes at an offset, except those that have passed before. It compares the digest with the last ones, so
+// that a registry that does not compare it never gets the end of a damaged blob.
 func (b *Copied) passed(p []byte, at int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at != b.hashed {
+	before := b.hashed - at // a chunk that is sent again need not be read in the same pieces
+	if before < 0 || before >= int64(len(p)) {
 		return nil
 	}
-	b.sum.Write(p)
-	if b.hashed += int64(len(p)); b.hashed < b.from.blob.Size {
+	b.sum.Write(p[before:])
+	if b.hashed += int64(len(p)) - before; b.hashed < b.from.blob.Size {
 		return nil
 	}
 	if got := digest.NewDigest(digest.SHA256, b.sum); got != b.from.blob.Digest {
