@@ -23,8 +23,12 @@ const (
 	maxReferrerPages = 200
 )
 
-// errNoReferrersAPI is a response which implies that the registry has no referrers API.
-var errNoReferrersAPI = errors.New("no referrers API")
+var (
+	// errNoReferrersAPI is a response which implies that the registry has no referrers API.
+	errNoReferrersAPI = errors.New("no referrers API")
+	// errNotIndex is a response that is no image index, such as a proxy's own page.
+	errNotIndex = errors.New("not an image index")
+)
 
 // Referrers lists the manifests whose subject has this digest, of one artifact type unless it is empty. Without a
 // referrers API, they are those of the referrers tag.
@@ -76,7 +80,8 @@ func CleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 	return kept, nil
 }
 
-// listReferrers reads all pages of the referrers API.
+// listReferrers reads all pages of the referrers API. Only the first can show that there is none: a list that breaks off
+// later is an error.
 func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 	artifactType string) ([]ocispec.Descriptor, error) {
 	if r.Abilities().NoReferrers {
@@ -87,10 +92,13 @@ func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 		next.RawQuery = url.Values{"artifactType": {artifactType}}.Encode()
 	}
 	var list []ocispec.Descriptor
-	for range maxReferrerPages {
+	for n := range maxReferrerPages {
 		page, err := r.getIndex(ctx, next)
+		if err != nil && n == 0 {
+			err = r.asNoReferrersAPI(err)
+		}
 		if err != nil {
-			return nil, r.asNoReferrersAPI(err)
+			return nil, err
 		}
 		list = append(list, page.index.Manifests...)
 		if page.next == nil {
@@ -105,10 +113,13 @@ func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 // again if the response is none of the specification's, which may be about the repository.
 func (r *Repository) asNoReferrersAPI(err error) error {
 	var status *StatusError
-	if !errors.As(err, &status) || verdict.Of(verdict.Referrers, status.Status) != verdict.FallBack {
+	switch {
+	case errors.Is(err, errNotIndex):
+		return fmt.Errorf("%w: %w", errNoReferrersAPI, err)
+	case verdictOf(verdict.Referrers, err) != verdict.FallBack:
 		return err
 	}
-	if status.Code == "" && !errors.Is(err, ErrUnauthorized) {
+	if errors.As(err, &status) && status.Code == "" && !errors.Is(err, ErrUnauthorized) {
 		r.Learn(func(a *Abilities) { a.NoReferrers = true })
 	}
 	return fmt.Errorf("%w: %w", errNoReferrersAPI, err)
@@ -142,9 +153,8 @@ func (r *Repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil || kind != ocispec.MediaTypeImageIndex {
-		// For example a proxy's own page.
 		return nil, fmt.Errorf("%s: the response has content type %q: %w", redact.DisplayURL(u), redact.Clip(kind),
-			errNoReferrersAPI)
+			errNotIndex)
 	}
 	b, err := readDocument(resp, redact.DisplayURL(u))
 	if err != nil {
@@ -158,7 +168,7 @@ func (r *Repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 	return page, err
 }
 
-// NextPage returns the URL of the next page from the Link header (RFC 8288), or nil. It must be on the same host.
+// NextPage returns the URL of the next page from the Link header (RFC 8288), or nil. It must have the same origin.
 func NextPage(resp *http.Response) (*url.URL, error) {
 	for _, value := range resp.Header.Values("Link") {
 		for value != "" {
@@ -170,7 +180,7 @@ func NextPage(resp *http.Response) (*url.URL, error) {
 				continue
 			}
 			u, err := resp.Request.URL.Parse(target)
-			if err != nil || u.Host != resp.Request.URL.Host || u.Scheme != resp.Request.URL.Scheme {
+			if err != nil || origin(u) != origin(resp.Request.URL) || u.Scheme != resp.Request.URL.Scheme {
 				return nil, fmt.Errorf("%s: the next page is on another host", redact.DisplayURL(resp.Request.URL))
 			}
 			return u, nil

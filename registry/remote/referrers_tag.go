@@ -93,7 +93,7 @@ func (r *Repository) referrersIndex(ctx context.Context, subject digest.Digest) 
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return &indexPage{}, nil
-	case errors.Is(err, errNoReferrersAPI):
+	case errors.Is(err, errNotIndex):
 		return nil, fmt.Errorf("tag %s is not an image index; remove it: %w",
 			ReferrersTag(subject), manifest.ErrInvalidManifest)
 	}
