@@ -66,6 +66,30 @@ func TestFallbackOnce(t *testing.T) {
 	}
 }
 
+// TestPushLimitedByCode: a registry that says with another status than 429 that requests are limited refuses nothing.
+func TestPushLimitedByCode(t *testing.T) {
+	s := rt.NewStore(t)
+	name, want := rt.PutModel(t, s, "m", 3*64*kib, 100)
+	for _, step := range []struct {
+		method string
+		about  rt.Route
+	}{{"PATCH", rt.UploadRoute}, {"PUT", rt.UploadRoute}, {"POST", rt.BeginRoute}, {"HEAD", rt.BlobRoute},
+		{"PUT", rt.ManifestRoute}} {
+		for _, status := range []int{400, 403, 503} {
+			p, c := rt.New(t), newClient(t)
+			p.On(step.method, step.about, rt.RefuseWith(status, "TOOMANYREQUESTS")).Times(2)
+			if _, err := c.Push(t.Context(), s, name, p.Name("m"), PushOptions{ChunkSize: 64 * kib}); err != nil {
+				t.Errorf("%s %v, %d: %v", step.method, step.about, status, err)
+				continue
+			}
+			p.Check("m", "latest", want)
+			if can := repositoryAt(t, c, p.Host()+"/m", remote.Push).Abilities(); can.NoChunks {
+				t.Errorf("%s %v, %d: chunks count as refused", step.method, step.about, status)
+			}
+		}
+	}
+}
+
 // TestPushLostBlobs: a registry that has the manifest, but lost blobs, gets them again.
 func TestPushLostBlobs(t *testing.T) {
 	p, s, c := rt.New(t), rt.NewStore(t), newClient(t)

@@ -73,7 +73,7 @@ func (u *upload) repair(ctx context.Context, err error) error {
 	case u.did != verdict.PutBlob && status.Code == "BLOB_UPLOAD_UNKNOWN":
 		return u.restart(ctx, err)
 	}
-	switch verdict.Of(u.did, status.Status) {
+	switch remote.VerdictOf(u.did, err) {
 	case verdict.Retry:
 		return u.interrupted(err)
 	case verdict.Smaller:

@@ -69,7 +69,7 @@ func (r *Repository) HasBlob(ctx context.Context, d digest.Digest, size int64) (
 	}
 	if look == LookHead {
 		there, err := r.look(ctx, http.MethodHead, d, size)
-		if verdictOf(verdict.HeadBlob, err) != verdict.FallBack {
+		if VerdictOf(verdict.HeadBlob, err) != verdict.FallBack {
 			return there, err
 		}
 	}
@@ -105,7 +105,7 @@ func (r *Repository) look(ctx context.Context, method string, d digest.Digest, s
 func (r *Repository) StatBlob(ctx context.Context, d digest.Digest, want int64) (int64, error) {
 	return Retry(ctx, r.Attempts(), func() (int64, error) {
 		size, _, err := r.lookOnce(ctx, http.MethodHead, d, want)
-		if verdictOf(verdict.HeadBlob, err) == verdict.FallBack || err == nil && size != want {
+		if VerdictOf(verdict.HeadBlob, err) == verdict.FallBack || err == nil && size != want {
 			size, _, err = r.lookOnce(ctx, http.MethodGet, d, want)
 		}
 		return size, err

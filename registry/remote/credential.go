@@ -195,9 +195,8 @@ func (h *host) anonymous(ctx context.Context, o *offer, a access) (*credential, 
 
 // unauthorized reports whether an error means that the credentials do not suffice for a token.
 func unauthorized(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
-		return verdict.Of(verdict.Token, status.Status) == verdict.Authorize
+	if meant := VerdictOf(verdict.Token, err); meant != "" {
+		return meant == verdict.Authorize
 	}
 	return errors.Is(err, ErrUnauthorized)
 }

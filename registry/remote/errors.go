@@ -179,32 +179,48 @@ func statusError(resp *http.Response) *StatusError {
 	e.RetryAfter, _ = verdict.Delay(resp.Header, time.Now())
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is better than none
 	e.Digests = digestPattern.FindAllString(string(body), -1)
+	said := parseError(body)
+	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); !said.isJSON && kind == "text/plain" {
+		said.Message = string(body)
+	}
+	e.Code, e.Message = said.Code, said.Message
+	secrets := append(redact.HeaderSecrets(resp.Request.Header.Get("Authorization")),
+		redact.URLSecrets(resp.Request.URL)...)
+	e.Code, e.Message = redact.Clip(redact.Secrets(e.Code, secrets...)), redact.Clip(redact.Secrets(e.Message, secrets...))
+	return e
+}
+
+// errorBody is what an error response says.
+type errorBody struct {
+	Code, Message string
+	isJSON        bool
+}
+
+// parseError parses the body of an error response: the specification's first error, or the message of a token server.
+func parseError(body []byte) (said errorBody) {
 	var doc struct {
-		Errors []struct{ Code, Message string }
+		Errors []errorBody
 		// Fields that token servers use instead.
 		Description string `json:"error_description"`
 		Error       any
 		Details     any
 		Message     any
 	}
-	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-	switch err := json.Unmarshal(body, &doc); {
-	case err == nil && len(doc.Errors) > 0:
-		e.Code, e.Message = doc.Errors[0].Code, doc.Errors[0].Message
-	case err == nil:
+	if json.Unmarshal(body, &doc) != nil {
+		return said
+	}
+	if len(doc.Errors) > 0 {
+		said = doc.Errors[0]
+	} else {
 		for _, v := range []any{doc.Description, doc.Details, doc.Message, doc.Error} {
 			if s, ok := v.(string); ok && s != "" {
-				e.Message = s
+				said.Message = s
 				break
 			}
 		}
-	case kind == "text/plain":
-		e.Message = string(body)
 	}
-	secrets := append(redact.HeaderSecrets(resp.Request.Header.Get("Authorization")),
-		redact.URLSecrets(resp.Request.URL)...)
-	e.Code, e.Message = redact.Clip(redact.Secrets(e.Code, secrets...)), redact.Clip(redact.Secrets(e.Message, secrets...))
-	return e
+	said.isJSON = true
+	return said
 }
 
 // redactStatus removes secrets from the message of a [*StatusError].

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,7 +78,10 @@ func TestLimits(t *testing.T) {
 			[]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, 15 * time.Second, false},
 		{"the ping", "/v2/", 3, 429, "", nil, nil, 7 * time.Second, false},
 		{"more often than there are attempts", "/manifests/", 9, 429, "", nil, nil, 4 * time.Minute, false},
-		{"by the code", "/manifests/", 3, 503, code, nil, nil, 7 * time.Second, false},
+		{"by the code", "/manifests/", 3, 503, code, nil, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second},
+			7 * time.Second, false},
+		{"by the code of a 403", "/manifests/", 1, 403, code, []string{"Retry-After", "40"},
+			[]time.Duration{40 * time.Second}, 40 * time.Second, false},
 		{"by the hub's header", "/manifests/", 1, 429, "", []string{"RateLimit", `"api";r=0;t=55`},
 			[]time.Duration{56 * time.Second}, 56 * time.Second, false},
 		{"milliseconds", "/manifests/", 1, 429, "", []string{"Retry-After", "9500"}, nil, 9 * time.Second, false},
@@ -110,6 +114,46 @@ func TestLimits(t *testing.T) {
 				t.Errorf("told of %v, want %v", paused, c.paused)
 			}
 		})
+	}
+}
+
+// TestLimitedTogether: requests that meet one limit close the gate once, however the registry says it.
+func TestLimitedTogether(t *testing.T) {
+	const together = 4
+	for _, status := range []int{429, 403, 503} {
+		var met, all sync.WaitGroup
+		met.Add(together)
+		var answered atomic.Int32
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if !strings.Contains(req.URL.Path, "/manifests/") || answered.Add(1) > together {
+				fmt.Fprint(w, rt.SmallManifest(""))
+				return
+			}
+			met.Done()
+			met.Wait()
+			w.WriteHeader(status)
+			fmt.Fprint(w, `{"errors":[{"code":"TOOMANYREQUESTS"}]}`)
+		}))
+		var mu sync.Mutex
+		var paused []time.Duration
+		client := authClient(t, Options{Keychain: rt.AnonymousKeychain(), Paused: func(_ string, wait time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			paused = append(paused, wait)
+		}})
+		r := repositoryOf(t, client, strings.TrimPrefix(s.URL, "http://")+"/a/model", Pull)
+		for i := range together {
+			all.Go(func() {
+				if _, err := r.GetManifest(t.Context(), fmt.Sprint("tag", i)); err != nil {
+					t.Errorf("%d: %v", status, err)
+				}
+			})
+		}
+		all.Wait()
+		s.Close()
+		if len(paused) != 1 || paused[0] != time.Second {
+			t.Errorf("%d: paused %v, want once", status, paused)
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func readDocument(resp *http.Response, what string) ([]byte, error) {
 // HeadManifest returns the digest of a manifest, or "" if it does not exist. Where HEAD is refused, it asks with GET.
 func (r *Repository) HeadManifest(ctx context.Context, ref string) (digest.Digest, error) {
 	d, err := Retry(ctx, r.Attempts(), func() (digest.Digest, error) { return r.headManifestOnce(ctx, ref) })
-	if !errors.Is(err, errNoDigest) && verdictOf(verdict.HeadManifest, err) != verdict.FallBack {
+	if !errors.Is(err, errNoDigest) && VerdictOf(verdict.HeadManifest, err) != verdict.FallBack {
 		return d, err
 	}
 	m, err := r.GetManifest(ctx, ref)
@@ -157,7 +157,7 @@ func (r *Repository) PutManifest(ctx context.Context, ref string, m Manifest) (s
 		case errors.As(err, &status) && status.LacksBlob() && late < maxLate:
 			late++
 			return false, fmt.Errorf("%w: %w", ErrInterrupted, err)
-		case verdictOf(verdict.PutManifest, err) == verdict.Look && !looked:
+		case VerdictOf(verdict.PutManifest, err) == verdict.Look && !looked:
 			looked = true
 			if there, headErr := r.headManifestOnce(ctx, ref); headErr == nil && there == m.Digest {
 				return false, nil

@@ -116,7 +116,7 @@ func (r *Repository) asNoReferrersAPI(err error) error {
 	switch {
 	case errors.Is(err, errNotIndex):
 		return fmt.Errorf("%w: %w", errNoReferrersAPI, err)
-	case verdictOf(verdict.Referrers, err) != verdict.FallBack:
+	case VerdictOf(verdict.Referrers, err) != verdict.FallBack:
 		return err
 	}
 	if errors.As(err, &status) && status.Code == "" && !errors.Is(err, ErrUnauthorized) {

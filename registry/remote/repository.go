@@ -14,6 +14,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // Actions of a token scope. See https://distribution.github.io/distribution/spec/auth/scope/.
@@ -215,7 +216,11 @@ func (r *Repository) forbidden(req *http.Request, a access, cr *credential, resp
 	}
 	kept := *resp
 	resp.Body, kept.Body = io.NopCloser(bytes.NewReader(body)), io.NopCloser(bytes.NewReader(body))
-	other, err := r.withoutCredentials(req, a, r.host.rejected(cr.user, statusError(&kept)))
+	refused := statusError(&kept)
+	if verdict.Limited(refused.Status, refused.Code) {
+		return resp, nil
+	}
+	other, err := r.withoutCredentials(req, a, r.host.rejected(cr.user, refused))
 	if other != nil || err != nil {
 		return other, err
 	}

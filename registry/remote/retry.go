@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"syscall"
 	"time"
 
@@ -113,11 +112,7 @@ func (a *Attempts) waitLimit(ctx context.Context, status *StatusError, err error
 	if a.limit <= 1 || !a.limited.May(status.RetryAfter) {
 		return err
 	}
-	gate := a.c.gates.Of(status.origin)
-	if !verdict.Limited(status.Status, "") { // the code says so, which send has not seen
-		gate.Limited(time.Now(), status.RetryAfter)
-	}
-	return a.limited.Wait(ctx, gate, status.RetryAfter, a.c.Sleep)
+	return a.limited.Wait(ctx, a.c.gates.Of(status.origin), status.RetryAfter, a.c.Sleep)
 }
 
 // delay returns the exponential backoff with a jitter of 50%, or the registry's Retry-After plus a smaller jitter.
@@ -172,7 +167,7 @@ func Temporary(err error) bool {
 	case errors.Is(err, ErrInterrupted):
 		return true
 	case errors.As(err, &status):
-		return verdict.Of("", status.Status) == verdict.Retry && status.RetryAfter <= patience.MaxHint
+		return VerdictOf("", err) == verdict.Retry && status.RetryAfter <= patience.MaxHint
 	case errors.As(err, &dns):
 		return !dns.IsNotFound
 	case errors.As(err, &netErr) && netErr.Timeout(),
@@ -186,15 +181,19 @@ func Temporary(err error) bool {
 // Limited reports whether a server refused a request because there are too many, or until the credentials are renewed.
 func Limited(err error) bool {
 	var status *StatusError
-	return errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.RetryAfter > 0 ||
+	return errors.As(err, &status) && (verdict.Limited(status.Status, status.Code) || status.RetryAfter > 0 ||
 		errors.Is(status, ErrUnauthorized))
 }
 
-// verdictOf returns what the error of a step means; it is empty if no status answered.
-func verdictOf(step verdict.Step, err error) verdict.Verdict {
+// VerdictOf returns what the error of a step means; it is empty if no status answered. That requests are limited may be
+// said by the error code alone, whatever the status means otherwise.
+func VerdictOf(step verdict.Step, err error) verdict.Verdict {
 	var status *StatusError
-	if !errors.As(err, &status) || errors.Is(err, ErrInterrupted) {
+	switch {
+	case !errors.As(err, &status) || errors.Is(err, ErrInterrupted):
 		return ""
+	case verdict.Limited(status.Status, status.Code):
+		return verdict.Retry
 	}
 	return verdict.Of(step, status.Status)
 }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -43,10 +44,8 @@ func (h *host) send(req *http.Request) (*http.Response, error) {
 		resp.Request = req
 	}
 	h.c.warnings(h.name, resp.Header)
-	if !verdict.Limited(resp.StatusCode, "") {
-		if resp.StatusCode < 400 { // else its code may say what the status does not
-			gate.Passed(sent)
-		}
+	if !verdict.Limited(resp.StatusCode, peekCode(resp)) {
+		gate.Passed(sent)
 		return resp, nil
 	}
 	hint, _ := verdict.Delay(resp.Header, time.Now())
@@ -58,6 +57,20 @@ func (h *host) send(req *http.Request) (*http.Response, error) {
 		h.c.opts.Paused(name, wait)
 	}
 	return resp, nil
+}
+
+// peekCode returns the error code of a response, if it has one, and leaves the body as it was.
+func peekCode(resp *http.Response) string {
+	if resp.StatusCode < http.StatusBadRequest || resp.Request.Method == http.MethodHead {
+		return ""
+	}
+	body := resp.Body
+	b, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // a partial body is better than none
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(b), body), body}
+	return parseError(b).Code
 }
 
 // maxWait is what the wait for the response to a request for a document grows to, such as a manifest or a token.

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -92,9 +91,8 @@ func (h *host) tokenOnce(ctx context.Context, realm *url.URL, challenge map[stri
 	scopes []string, more url.Values) (*token, error) {
 	if user != nil && user.IdentityToken != "" {
 		t, err := h.refresh(ctx, realm, challenge, user.IdentityToken, scopes)
-		var status *StatusError
 		// Token servers without OAuth 2.0 may still issue an anonymous token.
-		if !errors.As(err, &status) || verdict.Of(verdict.Token, status.Status) != verdict.FallBack {
+		if VerdictOf(verdict.Token, err) != verdict.FallBack {
 			return t, err
 		}
 	}
