@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/sigstore"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -90,18 +90,13 @@ func isImmutable(err error) bool {
 		return false
 	}
 	text := strings.ToLower(status.Code + " " + status.Message)
-	return status.Status == http.StatusConflict || status.Status == http.StatusPreconditionFailed ||
+	return remote.VerdictOf(verdict.PutManifest, err) == verdict.Look ||
 		strings.Contains(text, "immutab") || strings.Contains(text, "overwr") || strings.Contains(text, "already exists")
 }
 
 func (p *pusher) sendManifest(ctx context.Context, ref string, m remote.Manifest) error {
-	_, err := p.r.PutManifest(ctx, ref, m)
-	var status *remote.StatusError
-	switch {
-	case errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("the registry rejects a manifest of %d bytes: %w", len(m.Bytes), err)
-	case err != nil:
-		return fmt.Errorf("manifest %s: %w", m.Digest, err)
+	if _, err := p.r.PutManifest(ctx, ref, m); err != nil {
+		return fmt.Errorf("manifest %s of %d bytes: %w", m.Digest, len(m.Bytes), err)
 	}
 	return nil
 }

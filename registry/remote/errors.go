@@ -113,7 +113,7 @@ func (e *StatusError) Error() string {
 func (e *StatusError) Is(target error) bool {
 	switch target {
 	case ErrUnauthorized:
-		return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
+		return verdict.Of("", e.Status) == verdict.Authorize
 	case ErrNotFound:
 		return e.Status == http.StatusNotFound
 	}

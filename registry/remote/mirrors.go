@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/verdict"
 )
 
 // MirrorsEnv is the environment variable that lists mirrors if [Options.Mirrors] is nil:
@@ -131,7 +132,7 @@ func (r *Repository) fromMirror(req *http.Request) *http.Response {
 			return nil
 		case err == nil && (resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent):
 			return resp
-		case err == nil && resp.StatusCode == http.StatusNotFound:
+		case err == nil && verdict.Of(verdict.GetBlob, resp.StatusCode) == verdict.Absent:
 			Drain(resp)
 			continue
 		case err == nil:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -146,8 +147,4 @@ func (r *Repository) putIfUnchanged(ctx context.Context, subject digest.Digest, 
 }
 
 // isConflict reports whether the registry refused to replace an index that another client has changed.
-func isConflict(err error) bool {
-	var status *StatusError
-	return errors.As(err, &status) &&
-		(status.Status == http.StatusPreconditionFailed || status.Status == http.StatusConflict)
-}
+func isConflict(err error) bool { return VerdictOf(verdict.TagReferrers, err) == verdict.Look }

@@ -136,8 +136,8 @@ func (r *Repository) follow(req *http.Request) (*http.Response, error) {
 		}
 		if next == nil {
 			if hops > 0 && !r.host.owns(req.URL) && req.Method != http.MethodHead && // whose address may be for GET only
-				(resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
-				// The redirect has expired: another request to the registry gets a new one.
+				verdict.Of(verdict.Storage, resp.StatusCode) == verdict.FallBack {
+				// Another request to the registry gets a new redirect.
 				return nil, fmt.Errorf("%w: the redirect of %s has expired: %w", ErrInterrupted, r.host.name, statusError(resp))
 			}
 			return resp, nil
@@ -248,7 +248,7 @@ func (r *Repository) withoutCredentials(req *http.Request, a access, refused err
 	switch {
 	case err != nil:
 		return nil, nil
-	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+	case verdict.Of("", resp.StatusCode) == verdict.Authorize:
 		Drain(resp)
 		return nil, nil
 	}

@@ -265,6 +265,7 @@ func TestConnectionReuse(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
+	storage := http.StatusForbidden
 	s, caFile := tlsServer(t, func(w http.ResponseWriter, req *http.Request) {
 		switch {
 		case strings.HasSuffix(req.URL.Path, "/loop"):
@@ -277,7 +278,7 @@ func TestRedirects(t *testing.T) {
 		case strings.HasSuffix(req.URL.Path, "/nowhere"):
 			w.WriteHeader(http.StatusFound)
 		case req.Host == "cdn.example.com":
-			http.Error(w, "Request has expired", http.StatusForbidden)
+			http.Error(w, "Request has expired", storage)
 		case strings.HasSuffix(req.URL.Path, "/old"):
 			http.Redirect(w, req, "https://cdn.example.com/old?signature=s3cret", http.StatusFound)
 		case strings.HasSuffix(req.URL.Path, "/again"):
@@ -301,11 +302,14 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	_, err := r.askFor("GET", "old")
-	if !errors.Is(err, ErrInterrupted) || !Temporary(err) {
-		t.Errorf("an expired signed URL: %v", err)
+	for status, expired := range map[int]bool{400: true, 401: true, 403: true, 410: true, 404: false, 416: false} {
+		storage = status
+		_, err := r.askFor("GET", "old")
+		if err == nil || errors.Is(err, ErrInterrupted) != expired || Temporary(err) != expired {
+			t.Errorf("a signed URL with %d: %v", status, err)
+		}
+		rt.CheckNoSecrets(t, err, "s3cret")
 	}
-	rt.CheckNoSecrets(t, err, "s3cret")
 	req, _ := r.Request(context.Background(), "POST", r.URL("again"), strings.NewReader("body"))
 	if got, err := r.responseBody(req); got != "body" || err != nil {
 		t.Errorf("a redirected request with a body: %q, %v", got, err)

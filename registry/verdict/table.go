@@ -52,9 +52,16 @@ var rows = []Row{
 	{PutBlob, 422, 422, Look, "another push of the blob may have been faster"},
 
 	{PutManifest, 409, 409, Look, "another push may have been faster; an immutable tag may name the same manifest"},
+	{PutManifest, 412, 412, Look, "an immutable tag may name the same manifest"},
+	{TagReferrers, 409, 409, Look, "another client has changed the index, or the tag is immutable"},
+	{TagReferrers, 412, 412, Look, "another client has changed the index, or the tag is immutable"},
 
 	{GetManifest, 404, 404, Absent, ""},
 	{GetBlob, 404, 404, Absent, ""},
+	{Storage, 400, 401, FallBack, "the signature has expired: ask the registry again"},
+	{Storage, 403, 403, FallBack, "the signature has expired: ask the registry again"},
+	{Storage, 410, 410, FallBack, "the signature has expired: ask the registry again"},
+	{Storage, 404, 404, Absent, ""},
 	{ListTags, 404, 404, Absent, ""},
 	{Delete, 400, 400, FallBack, "no deletion by tag, or none at all"},
 	{Delete, 405, 406, FallBack, "no deletion by tag, or none at all"},

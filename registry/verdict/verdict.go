@@ -23,14 +23,16 @@ const (
 	OpenUpload   Step = "open upload"
 	FirstChunk   Step = "first chunk" // until the registry has kept a chunk of this session
 	NextChunk    Step = "next chunk"
-	AskUpload    Step = "ask upload" // GET of a session, for its offset
-	PutBlob      Step = "put blob"   // the PUT that ends an upload
-	Referrers    Step = "referrers"  // the API; the referrers tag is its other way
+	AskUpload    Step = "ask upload"    // GET of a session, for its offset
+	PutBlob      Step = "put blob"      // the PUT that ends an upload
+	Storage      Step = "storage"       // GET of the address that a registry redirected to
+	Referrers    Step = "referrers"     // the API; the referrers tag is its other way
+	TagReferrers Step = "tag referrers" // PUT of the index of the referrers tag
 	ListTags     Step = "list tags"
 	Delete       Step = "delete"      // by tag; deletion of the manifest is its other way
 	HubList      Step = "hub list"    // /tree/; the siblings of the revision are its other way
 	HubFile      Step = "hub file"    // /resolve/
-	SignedFile   Step = "signed file" // the address that a hub or registry redirected to
+	SignedFile   Step = "signed file" // the address that a hub redirected to
 )
 
 // Verdict is what to do after a failed response.
@@ -44,7 +46,7 @@ const (
 	Authorize Verdict = "authorize" // get other credentials; without any, give up and say how to log in
 	Absent    Verdict = "absent"    // what was asked for is not there
 	Smaller   Verdict = "smaller"   // send less at a time
-	Look      Verdict = "look"      // ask with HEAD whether the registry has it; if not, begin again after a delay
+	Look      Verdict = "look"      // ask what the registry has; if it is not what was sent, begin again after a delay
 	Ask       Verdict = "ask"       // ask for the session's offset
 	Restart   Verdict = "restart"   // the session is lost: begin the blob again
 )

@@ -11,7 +11,7 @@ import (
 // TestOf names, for each step, what a caller must not get wrong.
 func TestOf(t *testing.T) {
 	every := []Step{Ping, Token, HeadManifest, GetManifest, PutManifest, HeadBlob, GetBlob, OpenUpload, FirstChunk,
-		NextChunk, AskUpload, PutBlob, Referrers, ListTags, Delete, HubList, HubFile, SignedFile}
+		NextChunk, AskUpload, PutBlob, Storage, Referrers, TagReferrers, ListTags, Delete, HubList, HubFile, SignedFile}
 	for _, step := range every {
 		for _, status := range []int{408, 425, 429, 499, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 525, 526, 527,
 			529, 530} {
@@ -41,7 +41,13 @@ func TestOf(t *testing.T) {
 		{GetManifest, []int{401, 403}, Authorize},
 		{GetManifest, []int{400, 406, 410, 501}, GiveUp},
 		{GetBlob, []int{404}, Absent},
-		{PutManifest, []int{409}, Look},
+		{Storage, []int{400, 401, 403, 410}, FallBack},
+		{Storage, []int{404}, Absent},
+		{Storage, []int{405, 416, 501}, GiveUp},
+		{TagReferrers, []int{409, 412}, Look},
+		{TagReferrers, []int{400, 404, 405, 413}, GiveUp},
+		{TagReferrers, []int{401, 403}, Authorize},
+		{PutManifest, []int{409, 412}, Look},
 		{PutManifest, []int{400, 404, 413, 415, 501}, GiveUp},
 		{PutManifest, []int{401, 403}, Authorize},
 		{Mount, []int{200, 400, 401, 403, 404, 405, 416, 500, 501, 502, 503, 522}, FallBack},
