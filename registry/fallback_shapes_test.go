@@ -19,7 +19,7 @@ import (
 func TestFallbackMountFrom(t *testing.T) {
 	s := rt.NewStore(t)
 	name, want := rt.PutModel(t, s, "m", 70000, 7000, 100)
-	for way, set := range mounts(true, 0, 200, 400, 401, 403, 404, 405, 500, 503) {
+	for way, set := range mounts(true, 0, 200, 201, 202, 400, 401, 403, 404, 405, 500, 503) {
 		for _, both := range []bool{false, true} {
 			p, c := rt.New(t), copyClient(t)
 			p.Serve(s, name, "team/m", "v1")

@@ -56,7 +56,8 @@ var fallbacks = []fallback{
 		"only 256 KiB, said": func(p *rt.Peer) { p.On("", rt.UploadRoute, above(256*kib, rt.Respond(413))) },
 		"only 256 KiB, cut":  func(p *rt.Peer) { p.On("", rt.UploadRoute, above(256*kib, rt.CutRequest(9, false))) },
 	}, also: request("PATCH", rt.UploadRoute, 413), text: "", most: 80},
-	{name: "a mount from any repository, then an upload", ways: mounts(false, 0, 200, 400, 401, 403, 404, 405, 500, 503),
+	{name: "a mount from any repository, then an upload",
+		ways: mounts(false, 0, 200, 201, 202, 400, 401, 403, 404, 405, 500, 503),
 		also: upload403, want: remote.ErrUnauthorized, text: "403", most: 40},
 	{name: "a mount that hangs, then an upload", stall: 100 * time.Millisecond, ways: map[string]func(p *rt.Peer){
 		"": func(p *rt.Peer) { p.On("POST", rt.BeginRoute, mounting(false, rt.Hang)) },

@@ -141,7 +141,7 @@ type pusher struct {
 	source *copySource  // nil in a push
 	from   Documents
 	files  Files // where the blobs are, if they are not in a store; nil in other pushes
-	again  bool  // blobs are sent whatever the registry says that it has
+	resend bool  // blobs are not mounted: the registry may lack what it says to have
 	dst    manifest.Name
 	r      *remote.Repository
 	opts   PushOptions
@@ -240,7 +240,7 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 		if again || !errors.As(err, &status) || !status.LacksBlob() {
 			return "", err
 		}
-		send, p.lacks = all, status.Digests
+		send, p.lacks, p.resend = all, status.Digests, true
 	}
 }
 
@@ -249,7 +249,7 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 func (p *pusher) missing(ctx context.Context, all, some []blob) ([]blob, error) {
 	there := make([]bool, len(all))
 	ask, ctx := errgroup.WithContext(ctx)
-	ask.SetLimit(looksPerSlot * p.c.opts.Concurrency)
+	ask.SetLimit(looksPerSlot * cap(p.sendSlots))
 	for i, b := range all {
 		if !slices.ContainsFunc(some, func(k blob) bool { return k.Digest == b.Digest }) {
 			continue

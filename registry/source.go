@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"os"
 
@@ -103,7 +104,7 @@ func (c *Client) Resend(ctx context.Context, s *store.Store, dst manifest.Name, 
 		return err
 	}
 	defer release()
-	p.again = true
+	p.resend = true
 	return p.upload(ctx, blob{Descriptor: d, name: BlobName(d)})
 }
 
@@ -114,23 +115,27 @@ func verifyFile(ctx context.Context, b blob) error {
 		return err
 	}
 	defer f.Close()
+	return verify(ctx, io.NewSectionReader(f, b.at, b.Size), b.Digest)
+}
+
+// verify compares the digest of what a reader has with the wanted one.
+func verify(ctx context.Context, r io.Reader, want digest.Digest) error {
 	h := sha256.New()
-	buf := make([]byte, maxPiece)
-	for r := io.NewSectionReader(f, b.at, b.Size); ; {
+	for buf := make([]byte, maxPiece); ; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		n, err := r.Read(buf)
 		h.Write(buf[:n])
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if got := digest.NewDigest(digest.SHA256, h); got != b.Digest {
-		return manifest.Corrupt(b.Digest, got)
+	if got := digest.NewDigest(digest.SHA256, h); got != want {
+		return manifest.Corrupt(want, got)
 	}
 	return nil
 }

@@ -82,6 +82,9 @@ func (p *pusher) heldBy(ctx context.Context, h store.Home) []ocispec.Descriptor 
 // upload session instead. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#mounting-a-blob-from-another-repository.
 func (u *upload) mount(ctx context.Context) (EventKind, error) {
+	if u.push.resend {
+		return "", nil
+	}
 	for u.push.mounter != nil && len(u.blob.from) > 0 && !u.push.r.Abilities().NoMountFrom {
 		kind, err := u.mountFrom(ctx, u.push.mounter, u.blob.from[0])
 		if kind != "" || err != nil {
@@ -91,7 +94,7 @@ func (u *upload) mount(ctx context.Context) (EventKind, error) {
 	}
 	// A mount without a source repository lets the registry look for the blob in all repositories (automatic content
 	// discovery). Not all registries support it.
-	if u.push.again || u.location != nil || u.blob.Digest == "" || u.push.r.Abilities().NoMount {
+	if u.location != nil || u.blob.Digest == "" || u.push.r.Abilities().NoMount {
 		return "", nil
 	}
 	return u.mountFrom(ctx, u.push.r, "")
@@ -116,7 +119,9 @@ func (u *upload) mountFrom(ctx context.Context, r *remote.Repository, from strin
 		u.abandon(ctx)
 		return Mounted, nil
 	case err == nil && resp.StatusCode == http.StatusAccepted && u.location == nil:
-		return "", u.opened(resp)
+		if u.opened(resp) == nil { // else a POST without a mount decides
+			return "", nil
+		}
 	case err == nil && resp.StatusCode == http.StatusAccepted: // keep the first session
 		if at, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL); ok {
 			u.push.cancel(ctx, at)

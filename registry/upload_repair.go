@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/verdict"
-	"github.com/opencontainers/go-digest"
 )
 
 // Limits on what an upload tries, without progress.
@@ -69,7 +67,7 @@ func (u *upload) repair(ctx context.Context, err error) error {
 	case !answered:
 		return u.interrupted(err)
 	case u.did == verdict.PutBlob && status.Code == "DIGEST_INVALID":
-		return u.compare(err)
+		return u.compare(ctx, err)
 	case u.did != verdict.PutBlob && status.Code == "BLOB_UPLOAD_UNKNOWN":
 		return u.restart(ctx, err)
 	}
@@ -210,8 +208,8 @@ func (u *upload) lastWay(ctx context.Context, err error) error {
 
 // compare reads this machine's copy of the blob, after the registry received other bytes. If it is intact, it is
 // uploaded once more.
-func (u *upload) compare(err error) error {
-	if err := u.rehash(); err != nil {
+func (u *upload) compare(ctx context.Context, err error) error {
+	if err := u.rehash(ctx); err != nil {
 		return err
 	}
 	if u.corrupted {
@@ -224,7 +222,7 @@ func (u *upload) compare(err error) error {
 }
 
 // rehash verifies this machine's copy of the blob, after the registry reported a digest mismatch.
-func (u *upload) rehash() error {
+func (u *upload) rehash(ctx context.Context) error {
 	if u.blob.data != nil || u.copied != nil || u.piece != nil || u.push.files != nil {
 		return nil // its digest was computed from these bytes, or before or while they passed
 	}
@@ -233,12 +231,5 @@ func (u *upload) rehash() error {
 		return err
 	}
 	defer f.Close()
-	got, err := digest.SHA256.FromReader(f)
-	if err != nil {
-		return err
-	}
-	if got != u.blob.Digest {
-		return fmt.Errorf("the stored blob has digest %s: %w", got, manifest.ErrCorrupt)
-	}
-	return nil
+	return verify(ctx, f, u.blob.Digest)
 }

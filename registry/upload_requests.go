@@ -92,6 +92,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 	}
 	resp, err := u.push.r.Do(req)
 	if err != nil {
+		req.Body.Close() // net/http has not seen it if the request was given up before, such as without credentials
 		return nil, dog.cause(err)
 	}
 	return resp, dog.cause(finish(resp, want...))
