@@ -46,8 +46,8 @@ func (s Stored) Referrers(ctx context.Context, subject digest.Digest) ([]ocispec
 // Documents returns the manifests of a repository, for the copy of one image: see [limits.CopyManifests].
 func (c *Client) Documents(r *remote.Repository) Documents { return &copySource{c: c, r: r} }
 
-// OpenBlob returns a reader of a blob of a repository. After a failure, it continues where it was. The last bytes are
-// an [remote.ErrDigest] if the content has another digest.
+// OpenBlob returns a reader of a blob of a repository. After a failure, it continues where it was. If the content has
+// another digest, a [remote.ErrDigest] comes instead of the last bytes.
 func (c *Client) OpenBlob(ctx context.Context, r *remote.Repository, d ocispec.Descriptor) io.ReadCloser {
 	return fetch.Copy(r, c.tune, fetch.Blob{Descriptor: d, Label: BlobName(d)}).Open(ctx, 0, d.Size)
 }

@@ -137,7 +137,7 @@ func (p *pusher) exchange(ctx context.Context, r *remote.Repository, method stri
 	return resp, dog.cause(finish(resp, want...))
 }
 
-// finish is expect for responses whose body is not needed: it drains and closes the body.
+// finish is [remote.Expect] for responses whose body is not needed: it drains and closes the body.
 func finish(resp *http.Response, want ...int) error {
 	if err := remote.Expect(resp, want...); err != nil {
 		return err

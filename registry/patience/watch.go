@@ -186,10 +186,11 @@ func (w *Watch) expire() {
 		w.mu.Unlock()
 		return
 	}
-	w.failed = &Stall{Wait: w.wait, Moved: w.moved, what: w.what}
+	stall, level := &Stall{Wait: w.wait, Moved: w.moved, what: w.what}, w.level
+	w.failed = stall
 	w.mu.Unlock()
-	w.p.stalled(w.level)
-	w.cancel(w.failed)
+	w.p.stalled(level)
+	w.cancel(stall)
 }
 
 // Stop ends the watch and the request.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/registry/settings"
 )
 
 // ErrBodySize means that a registry, or a proxy before it, takes neither a blob at once nor in small chunks.
@@ -77,8 +78,8 @@ func (r *Repository) NoteLook() error {
 	return r.host.c.Skipped(r.host.name, fmt.Errorf("it does not say which blobs it has, so all are sent: %w", why))
 }
 
-// MinChunk is the size below which chunks do not shrink.
-const MinChunk = 256 << 10
+// MinChunk is the size below which chunks do not shrink: the smallest that can be set.
+const MinChunk = settings.MinChunkSize
 
 // Shrink returns the size to send after n bytes were refused or lost: half of it, or less after more failures in a row,
 // but at least the floor. It returns 0 if n was not larger than that.

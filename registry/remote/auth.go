@@ -111,13 +111,14 @@ func (h *host) attempts() *Attempts { return &Attempts{c: h.c, limit: h.setting.
 
 // flight is a call in progress that other goroutines may wait for.
 type flight struct {
-	done chan struct{}
-	err  error
+	done  chan struct{}
+	err   error
+	ended bool // with its own context: err is nothing to others
 }
 
 // singleflight runs f, or waits for another goroutine's run for the same key and returns its error. So concurrent
-// requests get a token once, and a wrong password is tried once. If the other run was canceled, singleflight runs f
-// itself.
+// requests get a token once, and a wrong password is tried once. If the context of the other run has ended,
+// singleflight runs f itself.
 func (h *host) singleflight(ctx context.Context, key string, f func() error) error {
 	for {
 		h.mu.Lock()
@@ -127,6 +128,7 @@ func (h *host) singleflight(ctx context.Context, key string, f func() error) err
 			h.flights[key] = own
 			h.mu.Unlock()
 			own.err = f()
+			own.ended = own.err != nil && ctx.Err() != nil
 			h.mu.Lock()
 			delete(h.flights, key)
 			h.mu.Unlock()
@@ -139,7 +141,7 @@ func (h *host) singleflight(ctx context.Context, key string, f func() error) err
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if !errors.Is(other.err, context.Canceled) && !errors.Is(other.err, context.DeadlineExceeded) {
+		if !other.ended {
 			return other.err
 		}
 	}

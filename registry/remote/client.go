@@ -19,7 +19,7 @@ import (
 	"github.com/ingotml/ingot/registry/settings"
 )
 
-// Options configure a [connClient]. The zero value suits most callers.
+// Options configure a [Client]. The zero value suits most callers.
 type Options struct {
 	// Keychain finds credentials. nil: docker's config.json and credential helpers, then podman's.
 	Keychain authn.Keychain
@@ -97,11 +97,13 @@ func New(opts Options) (*Client, error) {
 }
 
 // Skipped is called when an optional step, such as a mount, has failed and is left out; err says what is left out and
-// why. It warns and returns nil. With [Options.Strict], or after an interruption by the user, it returns an error.
+// why; host is empty if it is about none. It warns and returns nil. With [Options.Strict], or after an interruption by the user, it returns an error.
 func (c *Client) Skipped(host string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
+	case c.opts.Strict && host == "":
+		return fmt.Errorf("%w: %w", ErrSkipped, err)
 	case c.opts.Strict:
 		return fmt.Errorf("%s: %w: %w", host, ErrSkipped, err)
 	}

@@ -31,7 +31,7 @@ const maxTagTries = 12
 // TagReferrers adds manifests to the index of the referrers tag, unless the referrers API lists them: some registries
 // have it, but do not say so when a manifest is pushed. Other clients may change the index concurrently, and registries
 // have no locks. If the registry sends an ETag, the index is replaced only if it is unchanged (If-Match). Otherwise
-// tagReferrers reads the index again, after a delay that exceeds the time that another client needs between reading and
+// TagReferrers reads the index again, after a delay that exceeds the time that another client needs between reading and
 // writing, and repeats the update if its entries are gone.
 func (r *Repository) TagReferrers(ctx context.Context, subject digest.Digest, add []ocispec.Descriptor) error {
 	if len(add) == 0 {

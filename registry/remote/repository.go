@@ -74,7 +74,7 @@ func (c *Client) Repository(n manifest.Name, actions string, from ...string) (*R
 
 func scope(path, actions string) string { return "repository:" + path + ":" + actions }
 
-// URL returns a URL in the repository: url("blobs", digest).
+// URL returns a URL in the repository: r.URL("blobs", digest).
 func (r *Repository) URL(elem ...string) *url.URL {
 	return &url.URL{Scheme: r.host.scheme, Host: r.host.addr, Path: "/v2/" + r.Path + "/" + strings.Join(elem, "/")}
 }
@@ -112,11 +112,11 @@ func (e *redirectError) Error() string {
 // Do sends a request. Only requests to the registry's own address carry credentials. Reads of blobs and manifests go to
 // mirrors first. Redirects are followed without credentials, if the request can be sent again.
 //
-// After a 401, do gets new credentials and sends the request again. If the body cannot be read again, the error is an
+// After a 401, Do gets new credentials and sends the request again. If the body cannot be read again, the error is an
 // [ErrInterrupted], and the next request uses the new credentials. If no credentials are accepted, the error is an
 // [*AuthError].
 //
-// Any other response is returned, whatever its status; see expect. Errors may be temporary; see [attempts.backoff].
+// Any other response is returned, whatever its status; see [Expect]. Errors may be temporary; see [Attempts.Backoff].
 func (r *Repository) Do(req *http.Request) (*http.Response, error) {
 	if resp := r.fromMirror(req); resp != nil {
 		return resp, nil

@@ -94,7 +94,7 @@ func (p *parser) object(key string, member func(key string) error) error {
 	seen := map[string]bool{}
 	return p.r.Object(func(raw []byte) error {
 		name := clip.Line(string(raw), 200)
-		if len(seen) > limits.NamedHosts {
+		if len(seen) == limits.NamedHosts {
 			return fmt.Errorf("more than %d keys in one object", limits.NamedHosts)
 		}
 		if seen[name] {

@@ -70,7 +70,7 @@ func (h *Host) SetRetries(text string) error {
 func (h *Host) SetChunkSize(text string) error {
 	n, err := bytesize.Parse(text)
 	if err != nil || n < MinChunkSize {
-		return fmt.Errorf("%q is not a size of at least 256KiB; use one such as 16MiB", clip.Line(text, 60))
+		return fmt.Errorf("%q is not a size of at least %dKiB; use one such as 16MiB", clip.Line(text, 60), MinChunkSize>>10)
 	}
 	h.ChunkSize = n
 	return nil

@@ -89,9 +89,13 @@ func TestBadFiles(t *testing.T) {
 // TestConfigFileLimits: a file that is too large, or has too many hosts, is refused.
 func TestConfigFileLimits(t *testing.T) {
 	var hosts strings.Builder
-	for i := range limits.NamedHosts + 2 {
+	for i := range limits.NamedHosts {
 		fmt.Fprintf(&hosts, `"h%d.example":{},`, i)
 	}
+	if _, err := Parse([]byte(`{"registries":{` + strings.TrimSuffix(hosts.String(), ",") + `}}`)); err != nil {
+		t.Error(err)
+	}
+	hosts.WriteString(`"one.more.example":{},`)
 	for says, text := range map[string]string{
 		"KiB":                `{}` + strings.Repeat(" ", limits.ConfigFile),
 		"more than 256 keys": `{"registries":{` + strings.TrimSuffix(hosts.String(), ",") + `}}`,
