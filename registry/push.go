@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
@@ -107,16 +105,11 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 	if p, err = c.preparePusher(s, dst, opts); err != nil {
 		return nil, nil, err
 	}
-	release, err = s.Lock(ctx)
-	switch {
-	case err == nil:
+	release, writable, err := Stored{s}.Hold(ctx)
+	if writable {
 		p.notes = s
-	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // a read-only store keeps no session records
-		release = func() {}
-	default:
-		return nil, nil, err
 	}
-	return p, release, nil
+	return p, release, err
 }
 
 // preparePusher returns a pusher without session records, which the lock protects.

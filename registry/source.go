@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -32,6 +34,16 @@ type Files interface {
 
 // Stored are the documents of a store.
 type Stored struct{ *store.Store }
+
+// Hold locks the store, so that no collection removes what is read from it. A store that cannot be written to is not
+// locked, since it is not collected either.
+func (s Stored) Hold(ctx context.Context) (release func(), writable bool, err error) {
+	release, err = s.Lock(ctx)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return func() {}, false, nil
+	}
+	return release, err == nil, err
+}
 
 // Manifest reads a manifest.
 func (s Stored) Manifest(_ context.Context, d digest.Digest) ([]byte, error) {

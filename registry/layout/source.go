@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/manifest"
-
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/remote"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -43,11 +42,12 @@ func openSource(ctx context.Context, c *registry.Client, p Place) (source, error
 		}
 		return layoutSource{l}, nil
 	case p.Store != nil:
-		release, err := p.Store.Lock(ctx)
+		stored := registry.Stored{Store: p.Store}
+		release, _, err := stored.Hold(ctx)
 		if err != nil {
-			release = func() {} // a store that cannot be written to is not collected either
+			return nil, err
 		}
-		return storeSource{registry.Stored{Store: p.Store}, p.Name, release}, nil
+		return storeSource{stored, p.Name, release}, nil
 	}
 	r, err := c.Repository(p.Name, remote.Pull)
 	if err != nil {

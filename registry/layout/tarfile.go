@@ -3,6 +3,7 @@ package layout
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func (t *tarFile) members(ctx context.Context, index index, image *registry.Imag
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b member) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
+	slices.SortFunc(list, func(a, b member) int { return cmp.Compare(a.name, b.name) })
 	return list, nil
 }
 
@@ -255,7 +256,7 @@ func (l *Layout) reachable(ctx context.Context, entries []ocispec.Descriptor) ma
 		}
 		found[blobPath(d.Digest)] = s
 		doc := l.references(ctx, d)
-		entries = slices.Concat(entries, doc.Layers, doc.Blobs, doc.Manifests)
+		entries = append(append(append(entries, doc.Layers...), doc.Blobs...), doc.Manifests...)
 		if doc.Config != nil {
 			entries = append(entries, *doc.Config)
 		}

@@ -37,21 +37,22 @@ func openTarget(ctx context.Context, p Place, name string, image *registry.Image
 
 // entriesOf returns the entries of an image and its referrers in an index.
 func entriesOf(image *registry.Image, name string) (root ocispec.Descriptor, referrers []ocispec.Descriptor) {
-	for i, m := range append(image.Referrers[:len(image.Referrers):len(image.Referrers)], rootOf(image)) {
-		d := ocispec.Descriptor{MediaType: m.MediaType, Digest: m.Digest, Size: int64(len(m.Bytes))}
-		var doc ocispec.Manifest
-		if json.Unmarshal(m.Bytes, &doc) == nil {
-			d.ArtifactType = doc.ArtifactType
-		}
-		if i < len(image.Referrers) {
-			referrers = append(referrers, d)
-			continue
-		}
-		if root = d; name != "" {
-			root.Annotations = map[string]string{ocispec.AnnotationRefName: name}
-		}
+	for _, m := range image.Referrers {
+		referrers = append(referrers, entryOf(m))
+	}
+	if root = entryOf(rootOf(image)); name != "" {
+		root.Annotations = map[string]string{ocispec.AnnotationRefName: name}
 	}
 	return root, referrers
+}
+
+func entryOf(m remote.Manifest) ocispec.Descriptor {
+	d := ocispec.Descriptor{MediaType: m.MediaType, Digest: m.Digest, Size: int64(len(m.Bytes))}
+	var doc ocispec.Manifest
+	if json.Unmarshal(m.Bytes, &doc) == nil {
+		d.ArtifactType = doc.ArtifactType
+	}
+	return d
 }
 
 // rootOf returns the manifest of the image itself.
