@@ -24,16 +24,19 @@ func (r *Repository) GetBytes(ctx context.Context, d ocispec.Descriptor, limit i
 	if d.Size < 0 || d.Size > limit {
 		return nil, fmt.Errorf("blob %s has %d bytes, the limit is %d: %w", d.Digest, d.Size, limit, manifest.ErrTooLarge)
 	}
-	a := r.Attempts()
-	for {
-		b, err := r.getBytesOnce(ctx, d)
-		if err == nil {
-			return b, nil
-		}
-		if err = a.Backoff(ctx, err); err != nil {
-			return nil, err
-		}
+	return verified(r, func(r *Repository) ([]byte, error) {
+		return Retry(ctx, r.Attempts(), func() ([]byte, error) { return r.getBytesOnce(ctx, d) })
+	})
+}
+
+// verified gets content. If it is not what it should be, a mirror may be at fault: it is read from the registry itself.
+func verified[T any](r *Repository, get func(*Repository) (T, error)) (T, error) {
+	v, err := get(r)
+	if len(r.mirrors) > 0 && (errors.Is(err, ErrDigest) || errors.Is(err, manifest.ErrTooLarge) ||
+		errors.Is(err, manifest.ErrInvalidManifest) || errors.Is(err, manifest.ErrUnknownManifest)) {
+		return get(r.Direct())
 	}
+	return v, err
 }
 
 func (r *Repository) getBytesOnce(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {

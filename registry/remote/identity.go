@@ -37,19 +37,13 @@ func (h *host) signedToken(ctx context.Context, challenge map[string]string, sco
 	if key == nil {
 		return nil, err
 	}
-	a := h.attempts()
-	for {
-		t, err := h.signedTokenOnce(ctx, key, realm, challenge, scopes)
-		if err == nil {
-			return t, nil
-		}
-		if err = a.Backoff(ctx, err); err != nil {
-			if errors.Is(err, ErrUnauthorized) {
-				err = &AuthError{Host: h.name, Given: true, Key: h.c.identityFile(), Err: err}
-			}
-			return nil, err
-		}
+	t, err := Retry(ctx, h.attempts(), func() (*token, error) {
+		return h.signedTokenOnce(ctx, key, realm, challenge, scopes)
+	})
+	if errors.Is(err, ErrUnauthorized) {
+		err = &AuthError{Host: h.name, Given: true, Key: h.c.identityFile(), Err: err}
 	}
+	return t, err
 }
 
 func (h *host) signedTokenOnce(ctx context.Context, key ssh.Signer, realm *url.URL, challenge map[string]string,

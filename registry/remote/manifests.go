@@ -44,7 +44,9 @@ func Reference(n manifest.Name) string {
 // GetManifest fetches a manifest by tag or digest. It verifies it against the requested digest, or else against the
 // digest in the response, if any.
 func (r *Repository) GetManifest(ctx context.Context, ref string) (*Manifest, error) {
-	return Retry(ctx, r.Attempts(), func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
+	return verified(r, func(r *Repository) (*Manifest, error) {
+		return Retry(ctx, r.Attempts(), func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
+	})
 }
 
 func (r *Repository) getManifestOnce(ctx context.Context, ref string) (*Manifest, error) {

@@ -116,16 +116,10 @@ func (r *Repository) putReferrersIndex(ctx context.Context, subject digest.Diges
 		return fmt.Errorf("tag %s would have %d bytes, the limit is %d: %w",
 			ReferrersTag(subject), len(b), manifest.MaxManifestSize, manifest.ErrTooLarge)
 	}
-	a := r.Attempts()
-	for {
-		err := r.putIfUnchanged(ctx, subject, page.etag, b)
-		if err == nil || isConflict(err) {
-			return err
-		}
-		if err = a.Backoff(ctx, err); err != nil {
-			return err
-		}
-	}
+	_, err = Retry(ctx, r.Attempts(), func() (struct{}, error) {
+		return struct{}{}, r.putIfUnchanged(ctx, subject, page.etag, b)
+	})
+	return err
 }
 
 // putIfUnchanged replaces the index of the referrers tag, if it still has this ETag. Without an ETag, it always does.

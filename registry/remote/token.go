@@ -72,19 +72,13 @@ func (h *host) token(ctx context.Context, challenge map[string]string, user *cre
 	if err != nil {
 		return nil, err
 	}
-	a := h.attempts()
-	for {
-		t, err := h.tokenOnce(ctx, realm, challenge, user, scopes, more)
-		if err == nil {
-			return t, nil
-		}
-		if err = a.Backoff(ctx, err); err != nil {
-			if user != nil {
-				err = redactStatus(err, user.Password, user.IdentityToken, user.Auth)
-			}
-			return nil, err
-		}
+	t, err := Retry(ctx, h.attempts(), func() (*token, error) {
+		return h.tokenOnce(ctx, realm, challenge, user, scopes, more)
+	})
+	if err != nil && user != nil {
+		err = redactStatus(err, user.Password, user.IdentityToken, user.Auth)
 	}
+	return t, err
 }
 
 func (h *host) tokenOnce(ctx context.Context, realm *url.URL, challenge map[string]string, user *credentials.Found,
