@@ -72,10 +72,11 @@ var fallbacks = []fallback{
 		"always fails": refuse("HEAD", rt.BlobRoute, 500),
 	}, also: request("POST", rt.BeginRoute, 403), want: remote.ErrUnauthorized, text: "403", most: 80},
 	{name: "HEAD of a manifest, then GET, then a PUT", ways: map[string]func(p *rt.Peer){
-		"HEAD":      func(p *rt.Peer) { p.On("HEAD", rt.ManifestRoute, rt.Respond(405)) },
-		"no digest": func(p *rt.Peer) { p.On("HEAD", rt.ManifestRoute, rt.Respond(200)) },
-		"400":       reading(400), "401": reading(401), "403": reading(403), "405": reading(405), "501": reading(501),
-	}, also: request("PUT", rt.ManifestRoute, 403), want: remote.ErrUnauthorized, text: "403", most: 40},
+		"HEAD":         func(p *rt.Peer) { p.On("HEAD", rt.ManifestRoute, rt.Respond(405)) },
+		"no digest":    func(p *rt.Peer) { p.On("HEAD", rt.ManifestRoute, rt.Respond(200)) },
+		"always fails": refuse("HEAD", rt.ManifestRoute, 500), "both always fail": reading(502),
+		"400": reading(400), "401": reading(401), "403": reading(403), "405": reading(405), "501": reading(501),
+	}, also: request("PUT", rt.ManifestRoute, 403), want: remote.ErrUnauthorized, text: "403", most: 50},
 	{name: "the offset of a session, then another session", ways: map[string]func(p *rt.Peer){
 		"no Range":          offset(func(int) string { return "" }),
 		"of the last chunk": offset(func(n int) string { return fmt.Sprintf("%d-%d", n/2, n-1) }),

@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/resume"
+	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -197,8 +198,8 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 		}
 	}
 	tagged, err := p.r.HeadManifest(ctx, ref)
-	var unasked *remote.StatusError // a role may push, but not read
-	if err != nil && (!errors.As(err, &unasked) || remote.Temporary(err)) {
+	var unasked *remote.StatusError // a role may push, but not read; a registry may fail whenever it is asked
+	if err != nil && (!errors.As(err, &unasked) || verdict.Limited(unasked.Status, unasked.Code)) {
 		return "", err
 	}
 	p.c.emit(Event{Kind: Plan, Total: total}) // only after the first response: a refused push has no plan
