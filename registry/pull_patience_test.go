@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -236,11 +237,17 @@ func TestSilentMirror(t *testing.T) {
 	})
 }
 
-// TestTransfersPauseTogether: a limit that several transfers meet is one event, and no request is sent until it ends.
+// TestTransfersPauseTogether: a limit that several transfers meet at a time is one event.
 func TestTransfersPauseTogether(t *testing.T) {
 	p := rt.New(t)
 	img := serve(t, p, map[string][]byte{"a": rt.Noise(1, 1000), "b": rt.Noise(2, 1000), "c": rt.Noise(3, 1000)})
-	p.On("GET", rt.BlobRoute, rt.Respond(429, "Retry-After", "40")).Times(3)
+	var met sync.WaitGroup
+	met.Add(3)
+	p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+		met.Done()
+		met.Wait()
+		rt.Respond(429)(x)
+	}).Times(3)
 	var paused []Event
 	c := newPullClient(t, func(o *Options) {
 		o.Events = func(e Event) {
@@ -252,7 +259,7 @@ func TestTransfersPauseTogether(t *testing.T) {
 	if _, err := c.Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if len(paused) == 0 || paused[0].Name != p.Host() || paused[0].Wait != 40*time.Second {
+	if len(paused) != 1 || paused[0].Name != p.Host() || paused[0].Wait != time.Second {
 		t.Errorf("%+v", paused)
 	}
 }

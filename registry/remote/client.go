@@ -96,8 +96,9 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Skipped is called when an optional step, such as a mount, has failed and is left out; err says what is left out and
-// why; host is empty if it is about none. It warns and returns nil. With [Options.Strict], or after an interruption by the user, it returns an error.
+// Skipped is called when an optional step, such as a mount, has failed and is left out. err says what is left out and
+// why, and host is empty if it is about none. Skipped warns and returns nil. With [Options.Strict], or after an
+// interruption by the user, it returns an error.
 func (c *Client) Skipped(host string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):

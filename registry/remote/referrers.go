@@ -80,8 +80,8 @@ func CleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 	return kept, nil
 }
 
-// listReferrers reads all pages of the referrers API. Only the first can show that there is none: a list that breaks off
-// later is an error.
+// listReferrers reads all pages of the referrers API. Only the first can show that there is none: a list that breaks
+// off later is an error.
 func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 	artifactType string) ([]ocispec.Descriptor, error) {
 	if r.Abilities().NoReferrers {

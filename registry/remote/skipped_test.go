@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -31,6 +32,11 @@ func TestSkipped(t *testing.T) {
 		}
 		warned = nil
 		for range 2 {
+			for _, host := range []string{"r.example", ""} {
+				if err := client.Skipped(host, c.err); err != nil && strings.HasPrefix(err.Error(), ":") {
+					t.Errorf("%s, host %q: %v", c.name, host, err)
+				}
+			}
 			err := client.Skipped("r.example", c.err)
 			if !errors.Is(err, c.want) || Temporary(err) {
 				t.Errorf("%s: %v, want %v", c.name, err, c.want)
@@ -38,7 +44,7 @@ func TestSkipped(t *testing.T) {
 		}
 		var want []string
 		if c.want == nil {
-			want = []string{"r.example: " + c.err.Error()}
+			want = []string{"r.example: " + c.err.Error(), ": " + c.err.Error()}
 		}
 		if !slices.Equal(warned, want) {
 			t.Errorf("%s: warned %q, want %q", c.name, warned, want)
