@@ -1,10 +1,13 @@
 package alltags
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,6 +155,51 @@ func TestListFails(t *testing.T) {
 		}
 		if to.Manifest("other/m", "v1") != nil {
 			t.Errorf("%s: a tag was copied", name)
+		}
+	}
+}
+
+// A compressed archive is opened once, however many tags it has.
+func TestCopyArchive(t *testing.T) {
+	to, s, dir := rt.New(t), rt.NewStore(t), t.TempDir()
+	plain := filepath.Join(dir, "plain.tar")
+	want := map[string]digest.Digest{}
+	for i, tag := range []string{"v1", "v2", "v3"} {
+		name, d := rt.PutModel(t, s, tag, 70000, 10+i)
+		attach(t, s, d, "signed "+tag)
+		want[tag] = d
+		if _, err := layout.Copy(t.Context(), newClient(t), layout.Place{Name: name, Store: s},
+			layout.Place{Layout: &layout.Ref{Archive: true, Path: plain, Name: tag}}, layout.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write(b); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(dir, "packed.tar.gz")
+	if err := os.WriteFile(packed, z.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err = Copy(t.Context(), newClient(t), layout.Place{Layout: &layout.Ref{Archive: true, Path: packed}},
+		layout.Place{Name: to.Name("other/m")}, layout.Options{}, func(tag Tag) {
+			_ = os.Remove(packed)
+			if tag.Err != nil {
+				t.Errorf("%s: %v", tag.Tag, tag.Err)
+			}
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tag, d := range want {
+		to.Check("other/m", tag, d)
+		if list, err := newClient(t).Referrers(t.Context(), to.Name("other/m"), d, ""); err != nil || len(list) != 1 {
+			t.Errorf("referrers of %s: %v, %v", tag, list, err)
 		}
 	}
 }

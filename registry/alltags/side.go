@@ -95,7 +95,7 @@ func (s *side) at(name string) layout.Place {
 	}
 	ref := *p.Layout
 	ref.Name = name
-	p.Layout = &ref
+	p.Layout, p.Opened = &ref, s.l // so that a compressed archive is unpacked once
 	return p
 }
 

@@ -22,6 +22,7 @@ import (
 // Place is one side of a copy: an image in a layout or archive, in a store, or in a registry.
 type Place struct {
 	Layout *Ref          // nil: a name
+	Opened *Layout       // a source at the path of Layout that the caller has open; nil: a copy opens and closes it
 	Name   manifest.Name // of a model
 	Store  *store.Store  // where the name is; nil: in its registry
 }

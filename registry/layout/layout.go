@@ -101,6 +101,13 @@ func (l *Layout) checkVersion() error {
 	return nil
 }
 
+// at returns the same layout for another image. It need not be closed.
+func (l *Layout) at(ref Ref) *Layout {
+	other := *l
+	other.ref, other.temporary = ref, ""
+	return &other
+}
+
 // Close removes temporary files.
 func (l *Layout) Close() {
 	if l.temporary != "" {

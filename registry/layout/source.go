@@ -35,6 +35,8 @@ func (c *content) Close() error { return c.closer.Close() }
 // openSource opens the source of a copy.
 func openSource(ctx context.Context, c *registry.Client, p Place) (source, error) {
 	switch {
+	case p.Layout != nil && p.Opened != nil:
+		return layoutSource{p.Opened.at(*p.Layout)}, nil
 	case p.Layout != nil:
 		l, err := Open(ctx, *p.Layout)
 		if err != nil {
