@@ -103,6 +103,7 @@ func (r *copyReader) Read(p []byte) (int, error) {
 	if r.at == r.end {
 		return 0, io.EOF
 	}
+	defer patience.Pause(r.ctx)() // the destination, whose request this is part of, waits for the source
 	for {
 		n, err := r.readOnce(p[:min(int64(len(p)), r.end-r.at)])
 		if err == nil {

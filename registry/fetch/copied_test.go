@@ -3,12 +3,65 @@ package fetch
 import (
 	"bytes"
 	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/patience"
+	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
+
+// slowSource is a registry that is silent for a while before it sends a blob.
+type slowSource struct {
+	wait    time.Duration
+	content string
+}
+
+func (s slowSource) RoundTrip(req *http.Request) (*http.Response, error) {
+	r := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: req}
+	if strings.Contains(req.URL.Path, "/blobs/") {
+		if err := remote.Sleep(req.Context(), s.wait); err != nil {
+			return nil, err
+		}
+		r.ContentLength, r.Body = int64(len(s.content)), io.NopCloser(strings.NewReader(s.content))
+	}
+	return r, nil
+}
+
+// TestSlowSource: the time that a source takes is no stall of the destination's request.
+func TestSlowSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := slowSource{45 * time.Second, "content"}
+		c, err := remote.New(remote.Options{Transport: source, Keychain: rt.AnonymousKeychain(), Mirrors: []remote.Mirror{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := manifest.ParseName("registry.example.com/team/model:v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		repo, err := c.Repository(name, remote.Pull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch := (&patience.Host{}).New(0).Watch(t.Context(), 30*time.Second, 1)
+		defer watch.Stop()
+		d := ocispec.Descriptor{Digest: digest.FromString(source.content), Size: int64(len(source.content))}
+		r := Copy(repo, Tuned, Blob{Descriptor: d}).Open(watch.Context(), 0, d.Size)
+		defer r.Close()
+		b, err := io.ReadAll(r)
+		if err != nil || string(b) != source.content || watch.Context().Err() != nil {
+			t.Errorf("%q, %v, %v", b, err, watch.Cause(watch.Context().Err()))
+		}
+	})
+}
 
 // TestCopiedDigest: the digest of a copied blob is compared however its bytes are read again after a failure.
 func TestCopiedDigest(t *testing.T) {
