@@ -34,8 +34,8 @@ func Copy(src *remote.Repository, tune Tuning, b Blob) *Copied {
 	return c
 }
 
-func newCopied(pull *Fetcher, b Blob) *Copied {
-	return &Copied{from: download{pull: pull, blob: b}, sum: sha256.New()}
+func newCopied(f *Fetcher, b Blob) *Copied {
+	return &Copied{from: download{fetcher: f, blob: b}, sum: sha256.New()}
 }
 
 // Failure returns why the blob cannot be read. A nil blob can.
@@ -53,7 +53,7 @@ func (b *Copied) fail(err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failed == nil {
-		b.failed = fmt.Errorf("read from %s: %w", b.from.pull.Src.Origin(), err)
+		b.failed = fmt.Errorf("read from %s: %w", b.from.fetcher.Src.Origin(), err)
 	}
 	return b.failed
 }
@@ -81,7 +81,7 @@ func (b *Copied) passed(p []byte, at int64) error {
 func (b *Copied) Open(ctx context.Context, offset, n int64) io.ReadCloser {
 	ctx, cancel := context.WithCancel(ctx)
 	return &copyReader{
-		b: b, ctx: ctx, cancel: cancel, at: offset, end: offset + n, attempts: b.from.pull.Src.Attempts(),
+		b: b, ctx: ctx, cancel: cancel, at: offset, end: offset + n, attempts: b.from.fetcher.Src.Attempts(),
 	}
 }
 
@@ -154,7 +154,7 @@ func (r *copyReader) readOnce(p []byte) (int, error) {
 
 // request requests the rest of the range.
 func (r *copyReader) request() (err error) {
-	watch := r.b.from.patience.Watch(r.ctx, r.b.from.pull.Tune.Response, 1)
+	watch := r.b.from.patience.Watch(r.ctx, r.b.from.fetcher.Tune.Response, 1)
 	want := ingest.Range{Start: r.at, End: r.end}
 	if r.noRanges {
 		want = ingest.Range{Start: 0, End: r.b.from.blob.Size}
@@ -165,7 +165,7 @@ func (r *copyReader) request() (err error) {
 		return remote.Interrupted(watch, err)
 	}
 	body, sent, err := r.b.from.readResponse(resp, want, nil)
-	watch.Body(r.b.from.pull.Tune.Stall)
+	watch.Body(r.b.from.fetcher.Tune.Stall)
 	if err == nil && sent.Start < r.at {
 		_, err = io.Copy(io.Discard, watch.Reader(io.LimitReader(body, r.at-sent.Start)))
 	}

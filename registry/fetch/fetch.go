@@ -92,7 +92,7 @@ func (e *SizeError) Is(target error) bool { return target == remote.ErrDigest }
 
 // download is one blob being fetched.
 type download struct {
-	pull     *Fetcher
+	fetcher  *Fetcher
 	blob     Blob
 	partial  *ingest.Partial
 	patience *patience.Patience
@@ -100,10 +100,10 @@ type download struct {
 
 // Fetch downloads one blob into the store. Content with a wrong digest or size is discarded and fetched once more, from
 // the registry itself instead of a mirror.
-func (p *Fetcher) Fetch(ctx context.Context, b Blob) error {
+func (f *Fetcher) Fetch(ctx context.Context, b Blob) error {
 	first := Begin
 	for tries := 0; ; {
-		had, err := p.fetchOnce(ctx, b, first)
+		had, err := f.fetchOnce(ctx, b, first)
 		var wrong *ingest.MismatchError
 		switch {
 		case err == nil:
@@ -111,7 +111,7 @@ func (p *Fetcher) Fetch(ctx context.Context, b Blob) error {
 		case errors.As(err, &wrong) && had > 0:
 			// Data of an earlier run may be at fault, so this is not counted as an attempt of the registry.
 		case errors.Is(err, manifest.ErrNoSpace):
-			return fmt.Errorf("%s: %w: free some space and pull again to resume", p.Store.Root(), manifest.ErrNoSpace)
+			return fmt.Errorf("%s: %w: free some space and pull again to resume", f.Store.Root(), manifest.ErrNoSpace)
 		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, remote.ErrDigest):
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.Label, err)
 		case tries == 0:
@@ -123,17 +123,17 @@ func (p *Fetcher) Fetch(ctx context.Context, b Blob) error {
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.Label, err)
 		}
 		first = Moved
-		p.Event(b, Event{Kind: Retry, Err: err})
+		f.Event(b, Event{Kind: Retry, Err: err})
 	}
 }
 
 // fetchOnce fetches the missing bytes of a blob and commits it. first is the kind of its first event. had is the number
 // of bytes that were present before.
-func (p *Fetcher) fetchOnce(ctx context.Context, b Blob, first Kind) (had int64, err error) {
-	part, err := ingest.OpenPartial(ctx, p.Store, b.Digest, b.Size, func() { p.Event(b, Event{Kind: Waiting}) })
+func (f *Fetcher) fetchOnce(ctx context.Context, b Blob, first Kind) (had int64, err error) {
+	part, err := ingest.OpenPartial(ctx, f.Store, b.Digest, b.Size, func() { f.Event(b, Event{Kind: Waiting}) })
 	if errors.Is(err, manifest.ErrHave) {
-		p.Count(0, b.Size)
-		p.Event(b, Event{Kind: Present, Bytes: b.Size})
+		f.Count(0, b.Size)
+		f.Event(b, Event{Kind: Present, Bytes: b.Size})
 		return 0, nil
 	}
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *Fetcher) fetchOnce(ctx context.Context, b Blob, first Kind) (had int64,
 	}
 	defer part.Close()
 	had = part.Have()
-	d := &download{p, b, part, p.Src.Patience()}
+	d := &download{f, b, part, f.Src.Patience()}
 	if err := d.fill(ctx, first); err != nil {
 		if errors.Is(err, remote.ErrDigest) {
 			part.Discard()
@@ -151,21 +151,21 @@ func (p *Fetcher) fetchOnce(ctx context.Context, b Blob, first Kind) (had int64,
 	if err := part.Commit(ctx); err != nil {
 		return had, err
 	}
-	p.Count(0, had)
-	p.Event(b, Event{Kind: Done, Bytes: b.Size})
+	f.Count(0, had)
+	f.Event(b, Event{Kind: Done, Bytes: b.Size})
 	return had, nil
 }
 
 // fill fetches the missing bytes while it holds a blob slot. They are hashed as they arrive.
 func (d *download) fill(ctx context.Context, first Kind) error {
-	if err := acquire(ctx, d.pull.BlobSlots); err != nil {
+	if err := acquire(ctx, d.fetcher.BlobSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.pull.BlobSlots }()
+	defer func() { <-d.fetcher.BlobSlots }()
 	had := d.partial.Have()
 	d.emit(Event{Kind: first, Bytes: had})
-	parts := d.blob.Size >= d.pull.Tune.SingleBelow &&
-		(d.blob.Size > d.pull.Tune.SingleBusyBelow || d.pull.Remaining.Load() <= int64(cap(d.pull.RequestSlots)))
+	parts := d.blob.Size >= d.fetcher.Tune.SingleBelow &&
+		(d.blob.Size > d.fetcher.Tune.SingleBusyBelow || d.fetcher.Remaining.Load() <= int64(cap(d.fetcher.RequestSlots)))
 	if had == 0 && !parts { // hashed as it is written
 		return d.fetchSequential(ctx)
 	}
@@ -194,21 +194,21 @@ func (d *download) fetchMissing(ctx context.Context, parts bool) error {
 	return d.fetchSequential(ctx)
 }
 
-func (d *download) emit(e Event) { d.pull.Event(d.blob, e) }
+func (d *download) emit(e Event) { d.fetcher.Event(d.blob, e) }
 
 // attempts returns a retry budget that reports each retry as an event.
 func (d *download) attempts() *remote.Attempts {
-	a := d.pull.Src.Attempts()
+	a := d.fetcher.Src.Attempts()
 	a.OnRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
 	return a
 }
 
 // fetchSequential fetches the missing bytes with one request at a time, and a single one unless it is interrupted.
 func (d *download) fetchSequential(ctx context.Context) error {
-	if err := acquire(ctx, d.pull.RequestSlots); err != nil {
+	if err := acquire(ctx, d.fetcher.RequestSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.pull.RequestSlots }()
+	defer func() { <-d.fetcher.RequestSlots }()
 	a := d.attempts()
 	ranged := true
 	for {

@@ -29,7 +29,7 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 	if d.blob.Size == 0 {
 		return nil
 	}
-	watch := d.patience.Watch(ctx, d.pull.Tune.Response, 1)
+	watch := d.patience.Watch(ctx, d.fetcher.Tune.Response, 1)
 	defer watch.Stop()
 	resp, err := d.requestRange(watch.Context(), want, part != nil)
 	if err != nil {
@@ -40,7 +40,7 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 	if err != nil {
 		return remote.Interrupted(watch, err)
 	}
-	watch.Body(d.pull.Tune.Stall)
+	watch.Body(d.fetcher.Tune.Stall)
 	end := min(sent.End, want.End)
 	if resp.StatusCode == http.StatusOK {
 		end = sent.End
@@ -53,7 +53,7 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 }
 
 func (d *download) requestRange(ctx context.Context, want ingest.Range, always bool) (*http.Response, error) {
-	req, err := d.pull.Src.Request(ctx, http.MethodGet, d.pull.Src.URL("blobs", string(d.blob.Digest)), nil)
+	req, err := d.fetcher.Src.Request(ctx, http.MethodGet, d.fetcher.Src.URL("blobs", string(d.blob.Digest)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (d *download) requestRange(ctx context.Context, want ingest.Range, always b
 	if always || want.Len() < d.blob.Size {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", want.Start, want.End-1))
 	}
-	return d.pull.Src.Do(req)
+	return d.fetcher.Src.Do(req)
 }
 
 // readResponse checks a response. It returns the body and the range of the blob that it holds.
@@ -134,8 +134,8 @@ var buffers sync.Pool
 func (d *download) copyRange(watch *patience.Watch, body io.Reader, sent ingest.Range, end int64,
 	write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
-	if p == nil || len(*p) != d.pull.Tune.Buffer {
-		b := make([]byte, d.pull.Tune.Buffer)
+	if p == nil || len(*p) != d.fetcher.Tune.Buffer {
+		b := make([]byte, d.fetcher.Tune.Buffer)
 		p = &b
 	}
 	defer buffers.Put(p)
@@ -154,7 +154,7 @@ func (d *download) copyRange(watch *patience.Watch, body io.Reader, sent ingest.
 			if _, err := write(buf[:w], at); err != nil {
 				return err
 			}
-			d.pull.Count(int64(w), 0)
+			d.fetcher.Count(int64(w), 0)
 			at, n = at+int64(w), copy(buf, buf[w:n])
 			d.emit(Event{Kind: Moved, Bytes: d.partial.Have()})
 			watch.Resume()

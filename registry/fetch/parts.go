@@ -46,14 +46,14 @@ func (d *download) fetchParallel(ctx context.Context) error {
 		}
 		return nil
 	})
-	for range min(len(set.parts), cap(d.pull.RequestSlots)) {
+	for range min(len(set.parts), cap(d.fetcher.RequestSlots)) {
 		g.Go(func() error {
 			for pt := range queue {
-				if err := acquire(ctx, d.pull.RequestSlots); err != nil {
+				if err := acquire(ctx, d.fetcher.RequestSlots); err != nil {
 					return err
 				}
 				err := d.fetchPart(ctx, pt)
-				<-d.pull.RequestSlots
+				<-d.fetcher.RequestSlots
 				if err != nil {
 					return err
 				}
@@ -66,8 +66,8 @@ func (d *download) fetchParallel(ctx context.Context) error {
 
 // split divides the missing ranges into parts of equal size, except for the last part of each range.
 func (d *download) split() *partSet {
-	set := &partSet{rangesConfirmed: make(chan struct{}), tick: max(d.pull.Tune.Stall/10, time.Millisecond)}
-	size := min(max(d.blob.Size/16, d.pull.Tune.MinPart), d.pull.Tune.MaxPart)
+	set := &partSet{rangesConfirmed: make(chan struct{}), tick: max(d.fetcher.Tune.Stall/10, time.Millisecond)}
+	size := min(max(d.blob.Size/16, d.fetcher.Tune.MinPart), d.fetcher.Tune.MaxPart)
 	for _, r := range d.partial.Missing() {
 		for at := r.Start; at < r.End; at += size {
 			set.parts = append(set.parts, &part{set: set, offset: at, end: min(at+size, r.End), hedge: make(chan struct{}, 1)})

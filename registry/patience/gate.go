@@ -17,7 +17,7 @@ const (
 	MaxLimited = 10 * time.Minute // one operation waits this long in all, if nothing moves meanwhile
 )
 
-// millis is by how much a wait is too long that a server gives in milliseconds.
+// millis is the factor by which a wait in milliseconds is too long if it is read as seconds.
 const millis = 1000
 
 // Gate is closed while a host limits requests. The zero value is open.

@@ -9,6 +9,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -101,6 +102,6 @@ func (f *File) Host(host string) Host {
 		return Host{}
 	}
 	key := address.HostKey(host)
-	bare, _, _ := strings.Cut(key, ":")
+	bare := strings.TrimSuffix(key, ":"+(&url.URL{Host: key}).Port())
 	return f.hosts[key].Over(f.hosts[bare]).Over(f.hosts[everyHost])
 }

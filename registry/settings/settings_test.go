@@ -17,6 +17,7 @@ const example = `{"registries": {
 	"registry.example.com": {"timeout": "90s", "retries": 0},
 	"registry.example.com:5000": {"chunk_size": 1048576},
 	"DOCKER.io": {"retries": "1"},
+	"[2001:db8::1]": {"retries": 2},
 	"huggingface.co": {}
 }}`
 
@@ -32,6 +33,9 @@ func TestHost(t *testing.T) {
 		"registry.example.com":      {90 * time.Second, 1, 16 << 20, 3},
 		"Registry.Example.com:5000": {90 * time.Second, 1, 1 << 20, 3},
 		"registry.example.com:5001": {90 * time.Second, 1, 16 << 20, 3},
+		"[2001:DB8::1]:5000":        {2 * time.Minute, 3, 16 << 20, 3},
+		"[2001:db8::1]":             {2 * time.Minute, 3, 16 << 20, 3},
+		"[2001:db8::2]":             all,
 		"index.docker.io":           {2 * time.Minute, 2, 16 << 20, 3},
 	} {
 		if diff := cmp.Diff(want, f.Host(host)); diff != "" {
