@@ -58,7 +58,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 		releaseSlot = u.slot
 	}
 	u.sent = n
-	ctx, dog := u.push.startWatchdog(ctx, n)
+	ctx, dog := u.push.startWatchdog(ctx, method, n)
 	defer dog.stop()
 	req, err := u.push.r.Request(ctx, method, at, http.NoBody)
 	if err != nil {
@@ -122,7 +122,7 @@ func (u *upload) leaveSlot() {
 // exchange makes a request without a body. It returns the response with its body closed.
 func (p *pusher) exchange(ctx context.Context, r *remote.Repository, method string, at *url.URL,
 	want ...int) (*http.Response, error) {
-	ctx, dog := p.startWatchdog(ctx, 0)
+	ctx, dog := p.startWatchdog(ctx, method, 0)
 	defer dog.stop()
 	req, err := r.Request(ctx, method, at, http.NoBody)
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
 }
 
 func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {
-	ctx, dog := p.startWatchdog(ctx, 0)
+	ctx, dog := p.startWatchdog(ctx, http.MethodHead, 0)
 	defer dog.stop()
 	there, err := p.r.HasBlob(ctx, b.Digest, b.Size)
 	return there, dog.cause(err)

@@ -30,10 +30,11 @@ type watchdog struct {
 	arrived int64 // at the last look
 }
 
-// startWatchdog returns a context that is canceled if too little of a body of this length moves for stall, or if no
-// response arrives within [patience.Write] times that after the last byte; both grow. The caller must call stop.
-func (p *pusher) startWatchdog(ctx context.Context, length int64) (context.Context, *watchdog) {
-	w := &watchdog{Watch: p.patience.Watch(ctx, p.opts.Stall, patience.Write), stall: p.opts.Stall, length: length}
+// startWatchdog returns the context of a request that is canceled if too little of a body of this length moves for
+// stall, or if no response arrives within [patience.Factor] times that after the last byte; both grow. The caller must
+// call stop.
+func (p *pusher) startWatchdog(ctx context.Context, method string, length int64) (context.Context, *watchdog) {
+	w := &watchdog{Watch: p.patience.Watch(ctx, p.opts.Stall, patience.Factor(method)), stall: p.opts.Stall, length: length}
 	if length == 0 {
 		return w.Context(), w
 	}

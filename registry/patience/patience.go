@@ -1,6 +1,7 @@
 package patience
 
 import (
+	"net/http"
 	"sync"
 	"time"
 )
@@ -15,6 +16,15 @@ const (
 // Write is how many times as long a request waits for the response to what it has sent: a registry may hash a blob and
 // move it to its final place, or check all blobs of a manifest.
 const Write = 10
+
+// Factor returns how many times as long a request with this method waits for its response: [Write] if it changes
+// something.
+func Factor(method string) int {
+	if method == http.MethodGet || method == http.MethodHead {
+		return 1
+	}
+	return Write
+}
 
 // Host is what is known of how long one host takes. The zero value is a host that nothing is known of.
 type Host struct {

@@ -153,3 +153,13 @@ func TestCause(t *testing.T) {
 	}
 	Pause(ctx)()
 }
+
+// TestFactor: only what changes something at the server is waited for longer.
+func TestFactor(t *testing.T) {
+	for method, want := range map[string]int{"GET": 1, "HEAD": 1, "POST": Write, "PATCH": Write, "PUT": Write,
+		"DELETE": Write} {
+		if got := Factor(method); got != want {
+			t.Errorf("%s: %d, want %d", method, got, want)
+		}
+	}
+}

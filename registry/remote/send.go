@@ -81,11 +81,7 @@ func (h *host) watched(req *http.Request) (*http.Response, error) {
 	if patience.Of(req.Context()) != nil {
 		return h.roundTrip(req)
 	}
-	factor := patience.Write
-	if req.Method == http.MethodGet || req.Method == http.MethodHead {
-		factor = 1
-	}
-	w := h.small.Watch(req.Context(), patience.Response, factor)
+	w := h.small.Watch(req.Context(), patience.Response, patience.Factor(req.Method))
 	sub := req.WithContext(w.Context())
 	if req.Body != nil && req.Body != http.NoBody {
 		sub.Body = &watchedBody{w.Reader(req.Body), req.Body.Close, w}
