@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -210,6 +211,26 @@ func TestPushOpens(t *testing.T) {
 		} else if err == nil || !strings.Contains(err.Error(), f.text) || len(p.Log()) > 20 {
 			t.Errorf("%s: %v after %d requests", f.name, err, len(p.Log()))
 		}
+	}
+}
+
+// TestPushCancels: what a failed push leaves at the registry is only what a later one resumes.
+func TestPushCancels(t *testing.T) {
+	for name, end := range map[string]func(cancel func()) rt.Action{
+		"refused":     func(func()) rt.Action { return rt.Respond(403) },
+		"interrupted": func(cancel func()) rt.Action { return func(x *rt.Exchange) { cancel(); rt.Hang(x) } },
+	} {
+		p, s := rt.New(t), rt.NewStore(t)
+		model, _ := rt.PutModel(t, s, "m", 1000)
+		ctx, cancel := context.WithCancel(t.Context())
+		p.On("PUT", rt.UploadRoute, end(cancel))
+		if _, err := newClient(t).Push(ctx, s, model, p.Name("m"), PushOptions{}); err == nil {
+			t.Errorf("%s: pushed", name)
+		}
+		if left := p.OpenSessions(); len(left) > 0 {
+			t.Errorf("%s: left at the registry: %v", name, left)
+		}
+		cancel()
 	}
 }
 

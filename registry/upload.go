@@ -66,7 +66,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 		}
 	}
 	kind, err := u.run(ctx)
-	if err != nil && u.copied != nil { // nothing can resume the session
+	if err != nil && u.session == nil { // nothing can resume the upload
 		u.abandon(context.WithoutCancel(ctx))
 	}
 	if err != nil {
