@@ -75,7 +75,7 @@ func (c *Client) push(ctx context.Context, s *store.Store, src, dst manifest.Nam
 	if err != nil {
 		return "", err
 	}
-	if p.notes != nil {
+	if p.records != nil {
 		_ = s.NotePushed(ctx, src, dst) // only saves time in a later push
 	}
 	return d, nil
@@ -108,7 +108,7 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 	}
 	release, writable, err := Stored{s}.Hold(ctx)
 	if writable {
-		p.notes = s
+		p.records = s
 	}
 	return p, release, err
 }
@@ -130,16 +130,16 @@ func (c *Client) preparePusher(s *store.Store, dst manifest.Name, opts PushOptio
 
 // pusher is the state of one push.
 type pusher struct {
-	c      *Client
-	s      *store.Store // nil in a copy and of files
-	source *copySource  // nil in a push
-	from   Documents
-	files  Files // where the blobs are, if they are not in a store; nil in other pushes
-	resend bool  // blobs are not mounted: the registry may lack what it says to have
-	dst    manifest.Name
-	r      *remote.Repository
-	opts   PushOptions
-	notes  *store.Store // keeps notes on unfinished uploads; nil if it is read-only
+	c       *Client
+	s       *store.Store // nil in a copy and of files
+	source  *copySource  // nil in a push
+	from    Documents
+	files   Files // where the blobs are, if they are not in a store; nil in other pushes
+	resend  bool  // blobs are not mounted: the registry may lack what it says to have
+	dst     manifest.Name
+	r       *remote.Repository
+	opts    PushOptions
+	records *store.Store // keeps session records; nil if it is read-only
 
 	patience   *patience.Patience
 	lacks      []string           // blobs that the registry says to lack, whatever it answers to HEAD
@@ -268,13 +268,13 @@ func (p *pusher) missing(ctx context.Context, all, some []blob) ([]blob, error) 
 	return list, nil
 }
 
-// noteKey returns the key of the note on a blob's upload.
-func (p *pusher) noteKey(d digest.Digest) digest.Digest { return resume.Key(p.dst.Host, p.r.Path, d) }
+// recordKey returns the key of a blob's session record.
+func (p *pusher) recordKey(d digest.Digest) digest.Digest { return resume.Key(p.dst.Host, p.r.Path, d) }
 
 // present reports that the registry has a blob, and deletes the record of its upload.
 func (p *pusher) present(b blob) {
 	p.c.emit(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
-	resume.Drop(p.notes, p.noteKey(b.Digest))
+	resume.Drop(p.records, p.recordKey(b.Digest))
 }
 
 // sendBlobs uploads the blobs that the registry does not have. It checks for some while it sends others.

@@ -59,10 +59,10 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 		u.copied = fetch.Copy(p.source.r, p.c.tune, fetch.Blob{Descriptor: b.Descriptor, Label: b.name})
 	}
 	if u.whole = u.onePut(); !u.whole {
-		u.session = resume.Open(p.notes, p.noteKey(b.Digest))
+		u.session = resume.Open(p.records, p.recordKey(b.Digest))
 		defer u.session.Close()
-		if at, note := u.session.Load(u.push.r.Origin()); at != nil && note.Digest == b.Digest && note.Size == b.Size {
-			u.location, u.chunkMin, u.needsStatus = at, note.ChunkMin, true
+		if at, was := u.session.Load(u.push.r.Origin()); at != nil && was.Digest == b.Digest && was.Size == b.Size {
+			u.location, u.chunkMin, u.needsStatus = at, was.ChunkMin, true
 		}
 	}
 	kind, err := u.run(ctx)
@@ -237,9 +237,9 @@ func (u *upload) reset() {
 	u.session.Forget()
 }
 
-// save updates the note on the session.
+// save updates the session record.
 func (u *upload) save() {
-	u.session.Save(u.location, resume.Note{Registry: u.push.r.Origin(),
+	u.session.Save(u.location, resume.Record{Registry: u.push.r.Origin(),
 		Repository: u.push.dst.Host + "/" + u.push.r.Path,
 		Digest:     u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.chunkMin})
 }

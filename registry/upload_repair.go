@@ -200,7 +200,7 @@ func (u *upload) lastWay(ctx context.Context, err error) error {
 	case u.did == verdict.AskUpload && errors.As(err, &status) && u.restarts < maxRestarts:
 		u.restarts++
 		u.shrinkIfCut()
-		u.location, u.offset, u.needsStatus = nil, 0, false // noted until there is another: only the registry may be down
+		u.location, u.offset, u.needsStatus = nil, 0, false // the record stays: only the registry may be down
 		return nil
 	}
 	return err

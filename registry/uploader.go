@@ -25,7 +25,7 @@ func (c *Client) Uploader(s *store.Store, dst manifest.Name, opts PushOptions) (
 	if err != nil {
 		return nil, fmt.Errorf("push %s: %w", dst, err)
 	}
-	p.notes = s
+	p.records = s
 	return &Uploader{p, make(chan struct{}, uploadsPerSlot*c.Concurrency(dst.Host))}, nil
 }
 

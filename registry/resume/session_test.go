@@ -8,36 +8,35 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-func TestNotes(t *testing.T) {
+func TestRecords(t *testing.T) {
 	s := rt.NewStore(t)
 	d := digest.FromString("blob")
-	repo := func(scheme, addr string) string { return scheme + "://" + addr }
 	for _, tt := range []struct {
 		at         string
 		begun, now string
 		want       bool
 	}{
-		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), true},
-		{"https://cdn.example/up", repo("https", "reg.example"), repo("https", "reg.example"), true},
-		{"http://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), true},
-		{"https://cdn.example/up", repo("http", "reg.example"), repo("http", "reg.example"), true},
-		{"http://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
-		{"https://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
-		{"https://reg.example/up", repo("https", "reg.example"), repo("http", "reg.example"), false},
+		{"https://reg.example/up", "https://reg.example", "https://reg.example", true},
+		{"https://cdn.example/up", "https://reg.example", "https://reg.example", true},
+		{"http://reg.example/up", "http://reg.example", "http://reg.example", true},
+		{"https://cdn.example/up", "http://reg.example", "http://reg.example", true},
+		{"http://reg.example/up", "http://reg.example", "https://reg.example", false},
+		{"https://reg.example/up", "http://reg.example", "https://reg.example", false},
+		{"https://reg.example/up", "https://reg.example", "http://reg.example", false},
 		// ingot itself writes no such record
-		{"http://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), false},
-		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example:5000"), false},
-		{"ftp://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), false},
+		{"http://reg.example/up", "https://reg.example", "https://reg.example", false},
+		{"https://reg.example/up", "https://reg.example", "https://reg.example:5000", false},
+		{"ftp://reg.example/up", "http://reg.example", "http://reg.example", false},
 	} {
 		x := Open(s, d)
 		if x == nil {
-			t.Fatal("no note")
+			t.Fatal("no record")
 		}
 		u, err := url.Parse(tt.at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.Save(u, Note{Registry: tt.begun, Digest: d})
+		x.Save(u, Record{Registry: tt.begun, Digest: d})
 		if at, _ := x.Load(tt.now); (at != nil) != tt.want {
 			t.Errorf("%s, opened at %s: resumed %v at %s", tt.at, tt.begun, at, tt.now)
 		}
@@ -45,12 +44,12 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestForget: a note on a lost session is not kept, unless there is another session.
+// TestForget: the record of a lost session is not kept, unless there is another session.
 func TestForget(t *testing.T) {
 	s := rt.NewStore(t)
 	d := digest.FromString("blob")
 	at, _ := url.Parse("https://reg.example/up")
-	n := Note{Registry: "https://reg.example", Digest: d}
+	n := Record{Registry: "https://reg.example", Digest: d}
 	for _, kept := range []bool{false, true} {
 		x := Open(s, d)
 		x.Save(at, n)
