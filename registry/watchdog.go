@@ -34,7 +34,8 @@ type watchdog struct {
 // stall, or if no response arrives within [patience.Factor] times that after the last byte; both grow. The caller must
 // call stop.
 func (p *pusher) startWatchdog(ctx context.Context, method string, length int64) (context.Context, *watchdog) {
-	w := &watchdog{Watch: p.patience.Watch(ctx, p.opts.Stall, patience.Factor(method)), stall: p.opts.Stall, length: length}
+	watch := p.patience.Watch(ctx, p.opts.Stall, patience.Factor(method))
+	w := &watchdog{Watch: watch, stall: p.opts.Stall, length: length}
 	if length == 0 {
 		return w.Context(), w
 	}

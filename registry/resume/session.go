@@ -61,9 +61,9 @@ func Drop(s *store.Store, key digest.Digest) {
 	}
 }
 
-// Load returns the location and record of an earlier run with the registry of this origin, or a nil location if there is
-// nothing usable. A session that was opened with another scheme or at another address is not resumed: its location may
-// be one without TLS.
+// Load returns the location and record of an earlier run with the registry of this origin, or a nil location if there
+// is nothing usable. A session that was opened with another scheme or at another address is not resumed: its location
+// may be one without TLS.
 func (s *Session) Load(origin string) (at *url.URL, r Record) {
 	if s == nil {
 		return nil, r
