@@ -140,7 +140,7 @@ func (p *puller) modelFiles(ctx context.Context, manifestBytes []byte, opts Pull
 	return img, nil
 }
 
-// parse lists the files of an image. The config is read if it may say more of them; one that cannot be read says
+// parse lists the files of an image. The config is read if it may say more of them; one that cannot be parsed says
 // nothing.
 func (p *puller) parse(ctx context.Context, manifestBytes []byte) (*foreign.Image, error) {
 	img, err := foreign.Parse(manifestBytes, nil)

@@ -184,6 +184,8 @@ func (h *host) anonymous(ctx context.Context, o *offer, a access) (*credential, 
 	if o.bearer == nil {
 		return &credential{without: true, got: time.Now()}, nil
 	}
+	defer patience.Pause(ctx)()
+	ctx = patience.Without(ctx) // a token server's time is not the registry's
 	t, err := h.token(ctx, o.bearer, nil, a.scopes, nil)
 	if err != nil {
 		return nil, fmt.Errorf("request a token for %s: %w", h.name, err)
