@@ -36,8 +36,8 @@ func TestCopyBetweenRegistries(t *testing.T) {
 	}
 	from, s, c := rt.New(t), rt.NewStore(t), copyClient(t)
 	name, want := rt.PutModel(t, s, "m", 3*mib, 70000, 0, 8)
-	signature := attachText(t, s, want, reportType, "signed")
-	below := attachText(t, s, signature.Digest, "text/plain", "about it")
+	signature := rt.Attach(t, s, want, reportType, "signed")
+	below := rt.Attach(t, s, signature.Digest, "text/plain", "about it")
 	if _, err := c.Push(t.Context(), s, name, from.Name("team/m:v1"), PushOptions{}); err != nil {
 		t.Fatal(err)
 	}

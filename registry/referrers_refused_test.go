@@ -112,8 +112,8 @@ func TestArtifactsRefused(t *testing.T) {
 				t.Parallel()
 				p, s := rt.New(t), rt.NewStore(t)
 				model, want := rt.PutModel(t, s, "m", 3000, 70)
-				report := attachText(t, s, want, reportType, "report")
-				below := attachText(t, s, report.Digest, reportType, "below")
+				report := rt.Attach(t, s, want, reportType, "report")
+				below := rt.Attach(t, s, report.Digest, reportType, "below")
 				c.set(p)
 				var notes []string
 				client := newClient(t, func(o *Options) {
@@ -153,7 +153,7 @@ func TestImmutableIndex(t *testing.T) {
 	p, s := rt.New(t), rt.NewStore(t)
 	p.NoReferrers = true
 	model, d := rt.PutModel(t, s, "m", 3000)
-	first := attachText(t, s, d, reportType, "first")
+	first := rt.Attach(t, s, d, reportType, "first")
 	var notes []string
 	client := newClient(t, func(o *Options) {
 		o.Events = func(e Event) {
@@ -165,7 +165,7 @@ func TestImmutableIndex(t *testing.T) {
 	if _, err := client.Push(t.Context(), s, model, p.Name("m:v1"), PushOptions{}); err != nil || len(notes) > 0 {
 		t.Fatal(err, notes)
 	}
-	second := attachText(t, s, d, "text/plain", "second")
+	second := rt.Attach(t, s, d, "text/plain", "second")
 	pushes(p, isIndexTag, rt.RefuseWith(400, "TAG_INVALID"))
 	if _, err := client.Push(t.Context(), s, model, p.Name("m:v2"), PushOptions{}); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestImmutableIndex(t *testing.T) {
 func TestTagRefused(t *testing.T) {
 	p, s, c := rt.New(t), rt.NewStore(t), newClient(t)
 	model, d := rt.PutModel(t, s, "m", 3000)
-	attachText(t, s, d, reportType, "report")
+	rt.Attach(t, s, d, reportType, "report")
 	p.On(http.MethodPut, rt.ManifestRoute, rt.RefuseWith(400, "MANIFEST_INVALID"))
 	_, err := c.Push(t.Context(), s, model, p.Name("m:v1"), PushOptions{})
 	if err == nil || !strings.Contains(err.Error(), "/manifests/v1: 400 Bad Request") {
@@ -202,7 +202,7 @@ func TestImmutableTag(t *testing.T) {
 	} {
 		p, s, client := rt.New(t), rt.NewStore(t), newClient(t)
 		model, d := rt.PutModel(t, s, "m", 3000)
-		report := attachText(t, s, d, reportType, "report")
+		report := rt.Attach(t, s, d, reportType, "report")
 		if c.same {
 			p.Serve(s, model, "m", "v1")
 		} else {
@@ -245,7 +245,7 @@ func TestCopyWithoutArtifacts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			from, to, s := rt.New(t), rt.New(t), rt.NewStore(t)
 			model, want := rt.PutModel(t, s, "m", 3000)
-			report, other := attachText(t, s, want, reportType, "report"), attachText(t, s, want, reportType, "other")
+			report, other := rt.Attach(t, s, want, reportType, "report"), rt.Attach(t, s, want, reportType, "other")
 			client := newClient(t)
 			if _, err := client.Push(t.Context(), s, model, from.Name("m:v1"), PushOptions{}); err != nil {
 				t.Fatal(err)
@@ -284,7 +284,7 @@ func TestPushReferrerRefused(t *testing.T) {
 	p, s, c := rt.New(t), rt.NewStore(t), newClient(t)
 	model, d := rt.PutModel(t, s, "m", 3000)
 	p.Serve(s, model, "m", "v1")
-	report := attachText(t, s, d, reportType, "report")
+	report := rt.Attach(t, s, d, reportType, "report")
 	doc, err := s.ReadBlob(report.Digest, report.Size)
 	if err != nil {
 		t.Fatal(err)

@@ -148,7 +148,7 @@ func TestReferrersTagConcurrently(t *testing.T) {
 	for i := range 6 {
 		own := rt.NewStore(t)
 		rt.PutModel(t, own, "model", 10)
-		all = append(all, attachText(t, own, subject, reportType, fmt.Sprint("report ", i)))
+		all = append(all, rt.Attach(t, own, subject, reportType, fmt.Sprint("report ", i)))
 		c := newClient(t)
 		c.conn.Sleep = remote.Sleep
 		wg.Go(func() {
@@ -168,7 +168,7 @@ func TestReferrersTagOverwritten(t *testing.T) {
 	p.NoReferrers = true
 	s, c := rt.NewStore(t), newClient(t)
 	_, subject := rt.PutModel(t, s, "model", 10)
-	ours, theirs := attachText(t, s, subject, reportType, "ours"), referrerOf("theirs")
+	ours, theirs := rt.Attach(t, s, subject, reportType, "ours"), referrerOf("theirs")
 	p.Once(http.MethodPut, rt.ManifestRoute, func(x *rt.Exchange) {
 		x.Record()
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{theirs},
@@ -194,7 +194,7 @@ func TestReferrersTagIfMatch(t *testing.T) {
 	s, c := rt.NewStore(t), newClient(t)
 	_, subject := rt.PutModel(t, s, "model", 10)
 	tag := remote.ReferrersTag(subject)
-	first, second := attachText(t, s, subject, reportType, "first"), referrerOf("second")
+	first, second := rt.Attach(t, s, subject, reportType, "first"), referrerOf("second")
 	seed := func(descs ...ocispec.Descriptor) {
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: descs}
 		idx.SchemaVersion = 2
@@ -274,7 +274,7 @@ func TestReferrersTagFaults(t *testing.T) {
 			p.NoReferrers = true
 			s, c := rt.NewStore(t), newClient(t)
 			_, subject := rt.PutModel(t, s, "model", 10)
-			desc := attachText(t, s, subject, reportType, "report")
+			desc := rt.Attach(t, s, subject, reportType, "report")
 			tt.setup(p, remote.ReferrersTag(subject))
 			_, err := c.PushReferrers(t.Context(), s, p.Name("m"), subject)
 			if tt.wantErr == "" {

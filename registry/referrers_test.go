@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store"
 	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/olareg/olareg"
@@ -21,29 +20,6 @@ import (
 )
 
 const reportType = "application/vnd.example.report"
-
-// attachText stores an artifact with a text layer that refers to a manifest.
-func attachText(t testing.TB, s *store.Store, subject digest.Digest, artifactType, text string) ocispec.Descriptor {
-	t.Helper()
-	release, err := s.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	d, n, err := s.PutBytes(t.Context(), []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	desc, err := s.Attach(t.Context(), manifest.Artifact{
-		Type:    artifactType,
-		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: subject, Size: 2},
-		Layers:  []ocispec.Descriptor{{MediaType: "text/plain", Digest: d, Size: n}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return desc
-}
 
 // wantReferrers compares the referrers that a repository lists, in any order.
 func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.Digest, artifactType string,
@@ -113,8 +89,8 @@ func TestReferrersRoundTrip(t *testing.T) {
 			_, subject := rt.PutModel(t, s, "model", 100)
 			name := mustName(t, host+"/deep/er/model")
 			wantReferrers(t, c, name, subject, "")
-			one, two := attachText(t, s, subject, reportType, "one"), attachText(t, s, subject, "text/plain", "two")
-			below := attachText(t, s, one.Digest, reportType, "about one")
+			one, two := rt.Attach(t, s, subject, reportType, "one"), rt.Attach(t, s, subject, "text/plain", "two")
+			below := rt.Attach(t, s, one.Digest, reportType, "about one")
 			n, err := c.PushReferrers(t.Context(), s, name, subject)
 			if err != nil || n != 3 {
 				t.Fatalf("pushed %d, %v, want 3", n, err)
@@ -124,7 +100,7 @@ func TestReferrersRoundTrip(t *testing.T) {
 			wantReferrers(t, c, name, subject, "application/none")
 			wantReferrers(t, c, name, one.Digest, "", below)
 
-			three := attachText(t, s, subject, reportType, "three")
+			three := rt.Attach(t, s, subject, reportType, "three")
 			if n, err := c.PushReferrers(t.Context(), s, name, subject); err != nil || n != 4 {
 				t.Fatalf("pushed %d, %v, want 4", n, err)
 			}
@@ -177,7 +153,7 @@ func TestPushReferrersBeforeTheTag(t *testing.T) {
 			}
 		}
 	})
-	one := attachText(t, s, d, reportType, "one")
+	one := rt.Attach(t, s, d, reportType, "one")
 	p.On(http.MethodPut, rt.ManifestRoute, func(x *rt.Exchange) {
 		if x.Manifest("m", string(one.Digest)) == nil {
 			t.Error("the tag was pushed before the report")
@@ -193,7 +169,7 @@ func TestPushReferrersBeforeTheTag(t *testing.T) {
 		t.Errorf("no event of the report's blob among %v", done)
 	}
 
-	two := attachText(t, s, d, reportType, "two")
+	two := rt.Attach(t, s, d, reportType, "two")
 	if _, err := c.Push(t.Context(), s, name, p.Name("m:v1"), PushOptions{NoReferrers: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,11 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/layout"
 	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 func newClient(t testing.TB) *registry.Client {
@@ -67,20 +64,6 @@ func copyPlaces(t *testing.T, from, to layout.Place, o registry.PushOptions) (li
 	return lines, err
 }
 
-func attach(t *testing.T, s *store.Store, subject digest.Digest, text string) {
-	t.Helper()
-	d, n, err := s.PutBytes(t.Context(), []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.Attach(t.Context(), manifest.Artifact{Type: "text/plain",
-		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: subject, Size: 2},
-		Layers:  []ocispec.Descriptor{{MediaType: "text/plain", Digest: d, Size: n}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Every tag is copied, from all pages, with its referrers. A tag that fails does not stop the others. A tag that is the
 // same is not copied again, but a new signature of it is.
 func TestCopy(t *testing.T) {
@@ -106,7 +89,7 @@ func TestCopy(t *testing.T) {
 	}
 	fails.Times(0)
 	received, _ := to.Traffic()
-	attach(t, s, digests["v2"], "signed")
+	rt.Attach(t, s, digests["v2"], "text/plain", "signed")
 	if _, err := c.PushReferrers(t.Context(), s, from.Name("team/m"), digests["v2"]); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +149,7 @@ func TestCopyArchive(t *testing.T) {
 	want := map[string]digest.Digest{}
 	for i, tag := range []string{"v1", "v2", "v3"} {
 		name, d := rt.PutModel(t, s, tag, 70000, 10+i)
-		attach(t, s, d, "signed "+tag)
+		rt.Attach(t, s, d, "text/plain", "signed "+tag)
 		want[tag] = d
 		if _, err := layout.Copy(t.Context(), newClient(t), layout.Place{Name: name, Store: s},
 			layout.Place{Layout: &layout.Ref{Archive: true, Path: plain, Name: tag}}, layout.Options{}); err != nil {
@@ -226,7 +209,7 @@ func TestCopyLayout(t *testing.T) {
 	for i, tag := range []string{"v1", "v2"} {
 		name, d := rt.PutModel(t, s, tag, 70000, 10+i)
 		digests[tag] = d
-		attach(t, s, d, "signed "+tag)
+		rt.Attach(t, s, d, "text/plain", "signed "+tag)
 		if _, err := c.Push(t.Context(), s, name, from.Name("team/m:"+tag), registry.PushOptions{}); err != nil {
 			t.Fatal(err)
 		}

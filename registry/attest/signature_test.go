@@ -131,7 +131,7 @@ func TestSignatureAmongOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	attachText(t, s, d, "report")
+	rt.Attach(t, s, d, "text/plain", "report")
 	if _, err := c.PushReferrers(t.Context(), s, p.Name("m"), d); err != nil {
 		t.Fatal(err)
 	}

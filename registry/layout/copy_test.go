@@ -24,8 +24,8 @@ import (
 func TestCopyEverywhere(t *testing.T) {
 	s, back, peer, dir := rt.NewStore(t), storetest.NewStore(t), rt.New(t), t.TempDir()
 	name, want := rt.PutModel(t, s, "m", 3<<20, 70000, 0, 8)
-	signature := attach(t, s, want, "signed")
-	below := attach(t, s, signature, "about it")
+	signature := rt.Attach(t, s, want, "text/plain", "signed").Digest
+	below := rt.Attach(t, s, signature, "text/plain", "about it").Digest
 	places := []Place{
 		{Name: name, Store: s},
 		at(t, "oci:%s/a", dir),
@@ -105,7 +105,7 @@ func TestCopyAdds(t *testing.T) {
 	_, one := rt.PutModel(t, s, "one", 70000)
 	_, two := rt.PutModel(t, s, "two", 70000, 8)
 	_, three := rt.PutModel(t, s, "three", 9, 10)
-	signature := attach(t, s, one, "signed")
+	signature := rt.Attach(t, s, one, "text/plain", "signed").Digest
 	for _, place := range []string{"oci:" + dir + "/a", "oci-archive:" + dir + "/a.tar"} {
 		mustCopy(t, named(t, s, "one"), at(t, "%s:v1", place), one)
 		mustCopy(t, named(t, s, "two"), at(t, "%s:v2", place), two)
@@ -131,7 +131,7 @@ func TestCopyAdds(t *testing.T) {
 func TestArchiveReproducible(t *testing.T) {
 	s, dir := rt.NewStore(t), t.TempDir()
 	_, want := rt.PutModel(t, s, "m", 70000, 8, 3)
-	attach(t, s, want, "signed")
+	rt.Attach(t, s, want, "text/plain", "signed")
 	mustCopy(t, named(t, s, "m"), at(t, "oci:%s/l:v1", dir), want)
 	mustCopy(t, named(t, s, "m"), at(t, "oci-archive:%s/a:v1", dir), want)
 	mustCopy(t, at(t, "oci:%s/l", dir), at(t, "oci-archive:%s/b", dir), want)
@@ -310,7 +310,7 @@ func TestPushChunks(t *testing.T) {
 func TestLostReferrer(t *testing.T) {
 	s, peer, dir := rt.NewStore(t), rt.New(t), t.TempDir()
 	name, want := rt.PutModel(t, s, "m", 70000)
-	attach(t, s, want, "signed")
+	rt.Attach(t, s, want, "text/plain", "signed")
 	c, from := newClient(t, nil), named(t, nil, peer.Host()+"/team/m:v1")
 	if _, err := c.Push(t.Context(), s, name, from.Name, registry.PushOptions{}); err != nil {
 		t.Fatal(err)

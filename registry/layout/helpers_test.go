@@ -68,24 +68,6 @@ func mustCopy(t testing.TB, from, to Place, want digest.Digest) *Report {
 	return r
 }
 
-// attach stores a referrer.
-func attach(t testing.TB, s *store.Store, subject digest.Digest, text string) digest.Digest {
-	t.Helper()
-	d, n, err := s.PutBytes(t.Context(), []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	desc, err := s.Attach(t.Context(), manifest.Artifact{
-		Type:    "text/plain",
-		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: subject, Size: 2},
-		Layers:  []ocispec.Descriptor{{MediaType: "text/plain", Digest: d, Size: n}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return desc.Digest
-}
-
 // checkReferrers compares the referrers that documents list with the wanted ones.
 func checkReferrers(t testing.TB, from registry.Documents, subject digest.Digest, want ...digest.Digest) {
 	t.Helper()

@@ -153,7 +153,7 @@ func TestIndexKeeps(t *testing.T) {
 func TestReferrersTag(t *testing.T) {
 	s, dir := rt.NewStore(t), t.TempDir()
 	_, want := rt.PutModel(t, s, "m", 8)
-	signature := attach(t, s, want, "signed")
+	signature := rt.Attach(t, s, want, "text/plain", "signed").Digest
 	mustCopy(t, named(t, s, "m"), at(t, "oci:%s:v1", dir), want)
 	l, err := Open(t.Context(), Ref{Path: dir})
 	if err != nil {

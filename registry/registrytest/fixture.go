@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // NewStore returns an empty store.
@@ -58,6 +59,29 @@ func PutModel(t testing.TB, s *store.Store, name string, sizes ...int) (manifest
 		t.Fatal(err)
 	}
 	return n, d
+}
+
+// Attach stores an artifact with a text layer that refers to a manifest.
+func Attach(t testing.TB, s *store.Store, subject digest.Digest, artifactType, text string) ocispec.Descriptor {
+	t.Helper()
+	release, err := s.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	d, n, err := s.PutBytes(t.Context(), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, err := s.Attach(t.Context(), manifest.Artifact{
+		Type:    artifactType,
+		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: subject, Size: 2},
+		Layers:  []ocispec.Descriptor{{MediaType: "text/plain", Digest: d, Size: n}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desc
 }
 
 // Serve puts a model of the store into a peer's repository under a tag, as a push would, and returns its digest.
