@@ -3,6 +3,7 @@ package foreign_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,8 @@ func TestParse(t *testing.T) {
 		archives = append(archives, l+" archive")
 	}
 	gguf := ft.Files{"a.gguf": "1", "b.gguf": "2", "LICENSE": "MIT", "mmproj.gguf": "p", "t.jinja": "{{ x }}"}
+	named := maps.Clone(gguf)
+	named["v3.mmproj.gguf"] = "q"
 	for _, c := range []struct {
 		name   string
 		image  ft.Image
@@ -53,8 +56,9 @@ func TestParse(t *testing.T) {
 		{"before CNCF", ft.LegacyModelPack(t, checkpoint, ft.Raw), foreign.ModelPack, pack},
 		{"KitOps", ft.ModelKit(t, "", kit...), foreign.ModelKit,
 			[]string{"weights weights archive", "data.csv dataset archive"}},
-		{"Docker, named", ft.ModelRunner(t, gguf, true, nil), foreign.ModelRunner, []string{
-			"LICENSE doc license", "a.gguf weights", "b.gguf weights", "mmproj.gguf projector", "t.jinja config template"}},
+		{"Docker, named", ft.ModelRunner(t, named, true, nil), foreign.ModelRunner, []string{
+			"LICENSE doc license", "a.gguf weights", "b.gguf weights", "mmproj.gguf projector", "t.jinja config template",
+			"v3.mmproj.gguf projector"}},
 		{"Docker, without names", ft.ModelRunner(t, gguf, false, nil), foreign.ModelRunner, []string{"LICENSE doc license",
 			"model-00001-of-00002.gguf weights", "model-00002-of-00002.gguf weights", "mmproj.gguf projector",
 			"template config template"}},
@@ -110,6 +114,8 @@ func TestNoModel(t *testing.T) {
 			ft.New(t, "application/vnd.kitops.modelkit.config.v1+json", "", `{"model":{"path":"ghcr.io/a/b:c"}}`,
 				ft.Layer{MediaType: "application/vnd.kitops.modelkit.modelpart.v1.tar", Content: "an adapter"})},
 		{"an image of ModelPack without weights", ft.ModelPack(t, ft.Files{"config.json": "{}"}, ft.Tar)},
+		{"a model of Docker Model Runner with an adapter in a GGUF file",
+			ft.ModelRunner(t, ft.Files{"a.gguf": "x", "a.lora.gguf": "y"}, true, nil)},
 		{"an image generation model of Docker Model Runner", ft.ModelRunner(t, ft.Files{"x.dduf": "x"}, true, nil)},
 		{"an image without layers", ft.New(t, "application/vnd.oci.empty.v1+json", "", "{}")},
 		{"an artifact of app.tgz", ft.New(t, "application/vnd.unknown.config.v1+json", "", "{}",
@@ -129,6 +135,8 @@ func TestNoModel(t *testing.T) {
 		ft.ModelPack(t, checkpoint, ft.Zstd), ft.ModelKit(t, "", kit...), ft.Oras(t, checkpoint),
 		ft.OrasFolder(t, "x", checkpoint), ft.Container(t, nil, []ft.Member{{Name: "models/a.gguf"}}),
 		ft.ModelRunner(t, ft.Files{"a.gguf": "x"}, false, nil), ft.Oras(t, ft.Files{"model.bin": "GGUF"}),
+		ft.New(t, "application/vnd.oci.empty.v1+json", "", "{}", layer("application/octet-stream", "a.gguf"),
+			layer("application/spdx+json", "sbom.json")),
 	} {
 		if img, err := foreign.Parse(i.Manifest, i.Config); err != nil || img.Model() != nil {
 			t.Errorf("%s: %v, %v", i.Manifest, err, img.Model())

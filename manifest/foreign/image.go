@@ -147,6 +147,12 @@ func pathOf(d manifest.ParsedLayer) (given string, titled bool) {
 	return title, title != ""
 }
 
+// hasPath reports whether a descriptor gives its file a path.
+func hasPath(d manifest.ParsedLayer) bool {
+	given, _ := pathOf(d)
+	return given != ""
+}
+
 // errPath reports a path that is no name of a file in a folder.
 var errPath = errors.New("it must be relative, without '..', '\\', ':' and control characters")
 

@@ -1,7 +1,9 @@
 package foreign
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
@@ -59,9 +61,11 @@ var layerTypes = []struct {
 	{ModelKit, regexp.MustCompile(`\.modelkit\.code\.`), Code, ""},
 	{ModelKit, regexp.MustCompile(`\.modelkit\.datasets?\.`), Dataset, ""},
 
+	// First, because the specification has them below the type of a model: gguf.v3.lora, gguf.v3.mmproj
+	// (https://github.com/docker/model-spec/blob/main/spec.md). Docker's program writes mmproj alone.
+	{ModelRunner, regexp.MustCompile(`\.ai\.(.*\.)?mmproj`), Projector, ""},
+	{ModelRunner, regexp.MustCompile(`\.ai\.(.*\.)?lora`), Adapter, ""},
 	{ModelRunner, regexp.MustCompile(`\.ai\.(gguf\.v\d+|safetensors)`), Weights, ""},
-	{ModelRunner, regexp.MustCompile(`\.ai\.mmproj`), Projector, ""},
-	{ModelRunner, regexp.MustCompile(`\.ai\.gguf\..*lora`), Adapter, ""},
 	{ModelRunner, regexp.MustCompile(`\.ai\.dduf`), Diffusion, ""},
 	{ModelRunner, regexp.MustCompile(`\.ai\.chat\.template`), Config, manifest.KindTemplate},
 	{ModelRunner, regexp.MustCompile(`\.ai\.license`), Doc, manifest.KindLicense},
@@ -104,7 +108,7 @@ func ollamaRole(d manifest.ParsedLayer) (Role, manifest.Kind) {
 
 const containerImage = "a container image"
 
-// others say what images that hold no model are, by the media type of the config, of the artifact or of a layer.
+// others say what images that hold no model are, by the media type of the config, of the artifact or of all layers.
 var others = []struct {
 	mediaType *regexp.Regexp
 	what      string
@@ -139,23 +143,27 @@ func What(m manifest.ParsedManifest) (what, remedy string) {
 
 // other says what an image is that holds no model.
 func other(m manifest.ParsedManifest) string {
-	types := []string{m.Config.MediaType, m.ArtifactType}
-	titles := false
-	for _, l := range m.Layers {
-		types = append(types, l.MediaType)
-		given, _ := pathOf(l)
-		titles = titles || given != ""
+	if what := cmp.Or(otherType(m.Config.MediaType), otherType(m.ArtifactType)); what != "" {
+		return what
 	}
-	for _, mediaType := range types {
-		for _, o := range others {
-			if o.mediaType.MatchString(mediaType) {
-				return o.what
-			}
-		}
+	isModels := func(l manifest.ParsedLayer) bool { return otherType(l.MediaType) == "" }
+	if len(m.Layers) > 0 && !slices.ContainsFunc(m.Layers, isModels) { // a model may have a bill of materials beside it
+		return otherType(m.Layers[0].MediaType)
 	}
+	titles := slices.ContainsFunc(m.Layers, hasPath)
 	for _, c := range containerConfigs {
 		if m.Config.MediaType == c && m.ArtifactType == "" && len(m.Layers) > 0 && !titles && !ollama.Recognize(m) {
 			return containerImage
+		}
+	}
+	return ""
+}
+
+// otherType says what an image is of which a part has a media type; "" for others.
+func otherType(mediaType string) string {
+	for _, o := range others {
+		if o.mediaType.MatchString(mediaType) {
+			return o.what
 		}
 	}
 	return ""
