@@ -38,6 +38,7 @@ type tree struct {
 // readTree lists the files of the layers that a model is made of, and unpacks compressed archives.
 func (i *Image) readTree(ctx context.Context) (*tree, error) {
 	t := &tree{image: i, files: map[string]file{}, remove: func() {}}
+	t.names.Mixed = i.Files.Container // its other files may be any
 	for _, l := range i.Files.ForModel() {
 		if l.Kind != "" && !l.Archive {
 			continue // a text, which is a command of the Modelfile
@@ -74,32 +75,50 @@ func (t *tree) add(ctx context.Context, l foreign.Layer) error {
 		return t.put(l.Path, file{blob: l.Digest, size: l.Size})
 	}
 	if t.image.Files.Container {
-		t.upper = map[string]bool{}
+		return t.addLayer(ctx, blob, l)
 	}
 	return unpack.Walk(ctx, blob, l.Size, func(m unpack.Member) error {
-		switch {
-		case t.image.Files.Container && (m.Is != "" || t.whiteout(m.Path)):
-			return nil
-		case m.Is != "":
+		if m.Is != "" {
 			return fmt.Errorf("member %q is %s: %w", manifest.Clip(m.Path), m.Is, unpack.ErrArchive)
-		case m.Offset >= 0:
-			if m.Offset+m.Size > l.Size {
-				return fmt.Errorf("member %q is cut off: %w", manifest.Clip(m.Path), unpack.ErrArchive)
-			}
-			return t.put(m.Path, file{blob: l.Digest, offset: m.Offset, size: m.Size})
 		}
-		return t.unpack(m)
+		return t.member(l, m)
 	})
+}
+
+// addLayer adds the files of a layer of a container image, whose links and devices are left out.
+func (t *tree) addLayer(ctx context.Context, blob *os.File, l foreign.Layer) error {
+	var gone unpack.Whiteouts
+	t.upper = map[string]bool{}
+	err := unpack.Walk(ctx, blob, l.Size, func(m unpack.Member) error {
+		if is, err := gone.Add(m.Path); is || err != nil || m.Is != "" {
+			return err
+		}
+		return t.member(l, m)
+	})
+	for name := range t.files {
+		if !t.upper[name] && gone.Hide(name) {
+			delete(t.files, name)
+		}
+	}
+	return err
+}
+
+// member adds a member of a layer.
+func (t *tree) member(l foreign.Layer, m unpack.Member) error {
+	if m.Offset < 0 {
+		return t.unpack(m)
+	}
+	if m.Offset+m.Size > l.Size {
+		return fmt.Errorf("member %q is cut off: %w", manifest.Clip(m.Path), unpack.ErrArchive)
+	}
+	return t.put(m.Path, file{blob: l.Digest, offset: m.Offset, size: m.Size})
 }
 
 func (t *tree) put(name string, f file) error {
 	if err := unpack.CheckPath(name); err != nil {
 		return err
 	}
-	if _, lower := t.files[name]; lower && t.image.Files.Container && !t.upper[name] {
-		t.drop(name)
-	}
-	if err := t.names.Add(name); err != nil && !t.image.Files.Container { // whose other files may be any
+	if err := t.names.Add(name); err != nil {
 		return err
 	}
 	t.files[name] = f
@@ -107,25 +126,6 @@ func (t *tree) put(name string, f file) error {
 		t.upper[name] = true
 	}
 	return nil
-}
-
-// whiteout removes what a member removes from lower layers, and reports whether it is such a member.
-func (t *tree) whiteout(name string) bool {
-	gone, ok := unpack.Whiteout(name)
-	if !ok {
-		return false
-	}
-	for name := range t.files {
-		if unpack.Within(name, gone) && !t.upper[name] {
-			t.drop(name)
-		}
-	}
-	return true
-}
-
-func (t *tree) drop(name string) {
-	delete(t.files, name)
-	t.names.Remove(name)
 }
 
 // unpack writes a member of a compressed archive to the folder, under a number.

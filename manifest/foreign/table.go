@@ -146,8 +146,8 @@ func other(m manifest.ParsedManifest) string {
 	if what := cmp.Or(otherType(m.Config.MediaType), otherType(m.ArtifactType)); what != "" {
 		return what
 	}
-	isModels := func(l manifest.ParsedLayer) bool { return otherType(l.MediaType) == "" }
-	if len(m.Layers) > 0 && !slices.ContainsFunc(m.Layers, isModels) { // a model may have a bill of materials beside it
+	mayBeModel := func(l manifest.ParsedLayer) bool { return otherType(l.MediaType) == "" }
+	if len(m.Layers) > 0 && !slices.ContainsFunc(m.Layers, mayBeModel) { // a model may have a bill of materials beside it
 		return otherType(m.Layers[0].MediaType)
 	}
 	titles := slices.ContainsFunc(m.Layers, hasPath)

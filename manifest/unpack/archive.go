@@ -87,14 +87,14 @@ func Walk(ctx context.Context, blob io.ReaderAt, size int64, visit func(Member) 
 		if err != nil {
 			return damaged(err)
 		}
-		in = &bounded{z, unpackedLimit(size)}
+		in = &bounded{ctx, z, unpackedLimit(size)}
 	case Zstd:
 		z, err := zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(limits.ArchiveWindow))
 		if err != nil {
 			return damaged(err)
 		}
 		defer z.Close()
-		in = &bounded{z, unpackedLimit(size)}
+		in = &bounded{ctx, z, unpackedLimit(size)}
 	}
 	w := walker{archive: tar.NewReader(in)}
 	if wrapping == Tar {
@@ -131,14 +131,19 @@ func drain(in io.Reader, wrapping Wrapping) error {
 // unpackedLimit is the number of bytes that a compressed archive may have.
 func unpackedLimit(size int64) int64 { return max(limits.ArchiveUnpacked, size*limits.ArchiveRatio) }
 
-// bounded fails at a limit, which a small archive reaches only if it is made to fill a disk.
+// bounded fails at a limit, which a small archive reaches only if it is made to fill a disk, and when its context ends:
+// members that nobody wants are unpacked too.
 type bounded struct {
+	ctx context.Context
 	io.Reader
 
 	left int64
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
+	if b.ctx.Err() != nil {
+		return 0, context.Cause(b.ctx)
+	}
 	n, err := b.Reader.Read(p)
 	if b.left -= int64(n); b.left < 0 {
 		return 0, fmt.Errorf("it unpacks to more than %d times its size: %w", limits.ArchiveRatio, ErrArchive)
@@ -199,7 +204,7 @@ func (r memberReader) Read(p []byte) (int, error) {
 
 // damaged marks an error of a reader of archives.
 func damaged(err error) error {
-	if errors.Is(err, ErrArchive) {
+	if errors.Is(err, ErrArchive) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {

@@ -3,6 +3,8 @@ package unpack
 import (
 	"path"
 	"strings"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // The names by which a layer of a container image removes files of earlier layers
@@ -12,34 +14,62 @@ const (
 	opaqueWhiteout = ".wh..wh..opq"
 )
 
-// Whiteout returns what a member of a layer of a container image removes from earlier layers: a file or a folder, or
-// all that is in a folder, "." in that of the root. ok is false for members that are files.
-func Whiteout(name string) (gone string, ok bool) {
-	base, dir := path.Base(name), path.Dir(name)
-	hidden, ok := strings.CutPrefix(base, whiteout)
+// Whiteouts are what a layer of a container image removes from earlier ones. The zero value removes nothing. They are
+// applied once, after the layer, so that the work does not grow with the product of whiteouts and files.
+type Whiteouts struct {
+	paths map[string]bool // of files and folders
+	bytes int
+}
+
+// Add adds a member of the layer if it is a whiteout, and reports whether it is one.
+func (w *Whiteouts) Add(member string) (is bool, err error) {
+	base, dir := path.Base(member), path.Dir(member)
+	hidden, is := strings.CutPrefix(base, whiteout)
+	if !is {
+		return false, nil
+	}
+	gone := path.Join(dir, hidden)
 	if base == opaqueWhiteout {
-		return dir, true
+		gone = dir // all that is in it, "." in the root
 	}
-	return path.Join(dir, hidden), ok
+	if w.paths == nil {
+		w.paths = map[string]bool{}
+	}
+	if !w.paths[gone] {
+		w.bytes += len(gone)
+	}
+	if w.bytes > limits.ArchiveNames {
+		return true, errManyNames
+	}
+	w.paths[gone] = true
+	return true, nil
 }
 
-// Within reports whether a path is a file or a folder, or in that folder.
-func Within(name, gone string) bool {
-	return gone == "." || name == gone || strings.HasPrefix(name, gone+"/")
+// Hide reports whether a file of an earlier layer is removed.
+func (w *Whiteouts) Hide(name string) bool {
+	for at := name; ; at = path.Dir(at) {
+		if w.paths[at] || at == "." {
+			return w.paths[at]
+		}
+	}
 }
 
-// whiteout removes what a member of layer n removes from earlier ones, and reports whether it is such a member.
-func (w *writer) whiteout(n int, name string) bool {
-	gone, ok := Whiteout(name)
-	if !ok {
-		return false
-	}
+// hide removes the files of layers before n that layer n removes.
+func (w *writer) hide(n int, gone *Whiteouts) {
 	for name := range w.files {
-		if Within(name, gone) && w.layers[name] < n {
+		if w.layers[name] < n && gone.Hide(name) {
 			w.remove(name)
 		}
 	}
-	return true
+}
+
+// replace removes the files of layers before n whose place a file of layer n takes, or a folder that it is in.
+func (w *writer) replace(n int, name string) {
+	for at := name; at != "."; at = path.Dir(at) {
+		if _, there := w.files[at]; there && w.layers[at] < n {
+			w.remove(at)
+		}
+	}
 }
 
 // remove removes a file from the stage.

@@ -40,6 +40,10 @@ func CheckPath(name string) error {
 
 // Names are the paths of files in one folder. The zero value is empty.
 type Names struct {
+	// Mixed says that no folder has to hold the files, so that names that clash are no error. Their bytes still are
+	// bounded.
+	Mixed bool
+
 	files, folders map[string]string // as they are, by how a file system that ignores case sees them
 	bytes          int
 }
@@ -53,7 +57,10 @@ func (n *Names) Add(name string) error {
 		n.files, n.folders = map[string]string{}, map[string]string{}
 	}
 	if n.bytes += len(name); n.bytes > limits.ArchiveNames {
-		return fmt.Errorf("its paths have more than %d MiB: %w", limits.ArchiveNames>>20, ErrArchive)
+		return errManyNames
+	}
+	if n.Mixed {
+		return nil
 	}
 	key := fold(name)
 	if was, ok := n.files[key]; ok {
@@ -80,14 +87,10 @@ func (n *Names) Add(name string) error {
 	return nil
 }
 
+var errManyNames = fmt.Errorf("its paths have more than %d MiB: %w", limits.ArchiveNames>>20, ErrArchive)
+
 func both(name string) error {
 	return fmt.Errorf("%q is a file and a folder: %w", manifest.Clip(name), ErrArchive)
-}
-
-// Has reports whether a file was added.
-func (n *Names) Has(name string) bool {
-	was, ok := n.files[fold(name)]
-	return ok && was == name
 }
 
 // Remove removes a file. Its folders stay.

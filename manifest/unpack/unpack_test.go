@@ -244,9 +244,11 @@ func TestContainer(t *testing.T) {
 	img, blobs := parsed(t, ft.Container(t, []string{"sh"},
 		[]ft.Member{{Name: "models/a", Content: "1"}, {Name: "models/b", Content: "2"}, {Name: "old/x"},
 			{Name: "old/y/z"}, link},
-		[]ft.Member{{Name: "models/a", Content: "3"}, {Name: "models/.wh.b"}, {Name: "old/new"}, {Name: "old/.wh..wh..opq"}}))
+		[]ft.Member{{Name: "models/a", Content: "3"}, {Name: "models/.wh.b"}, {Name: "old/new"}, {Name: "old/.wh..wh..opq"}},
+		[]ft.Member{{Name: "tmp"}, {Name: "was/file"}},
+		[]ft.Member{{Name: ".wh.tmp"}, {Name: "was/file/now/a/folder"}}))
 	for pattern, want := range map[string]ft.Files{
-		"":       {"models/a": "3", "old/new": ""},
+		"":       {"models/a": "3", "old/new": "", "was/file/now/a/folder": ""},
 		"models": {"models/a": "3"},
 	} {
 		dir, patterns := t.TempDir(), []string(nil)
@@ -304,10 +306,42 @@ func TestManyMembers(t *testing.T) {
 		t.Error(err)
 	}
 	var names unpack.Names
-	for i := 0; err == nil || !strings.Contains(err.Error(), "32 MiB"); i++ {
-		if err = names.Add(fmt.Sprintf("%0200d", i)); i > 200_000 {
-			t.Fatal(err)
+	mixed, gone := unpack.Names{Mixed: true}, unpack.Whiteouts{}
+	for name, add := range map[string]func(string) error{
+		"files": names.Add, "files of a container image": mixed.Add,
+		"whiteouts": func(name string) error { _, err := gone.Add(".wh." + name); return err },
+	} {
+		err := error(nil)
+		for i := 0; err == nil || !strings.Contains(err.Error(), "32 MiB"); i++ {
+			if err = add(fmt.Sprintf("%0200d", i)); i > 200_000 {
+				t.Fatal(name, err)
+			}
 		}
+	}
+}
+
+// A file that an image has beside an archive with another one of the same path is an error, whichever comes first.
+func TestFileAndArchive(t *testing.T) {
+	inside := ft.Layer{MediaType: "application/vnd.kitops.modelkit.model.v1.tar",
+		Content: ft.Wrap(t, ft.Tar, ft.Member{Name: "config.json", Content: "{}"})}
+	beside := ft.Layer{MediaType: "application/vnd.cncf.model.weight.config.v1.raw", Content: "[]",
+		Annotations: map[string]string{"org.cncf.model.filepath": "config.json"}}
+	for _, layers := range [][]ft.Layer{{inside, beside}, {beside, inside}} {
+		refused(t, "a file and an archive", ft.New(t, "application/vnd.kitops.modelkit.config.v1+json", "", "{}", layers...))
+	}
+}
+
+// A cancelled walk ends within a member that is skipped.
+func TestWalkCancelled(t *testing.T) {
+	packed := ft.Wrap(t, ft.Gzip, ft.Member{Name: "a", Content: strings.Repeat("x", 8<<20)})
+	ctx, cancel := context.WithCancel(t.Context())
+	err := unpack.Walk(ctx, strings.NewReader(packed), int64(len(packed)), func(m unpack.Member) error {
+		cancel()
+		_, err := io.Copy(io.Discard, m.Reader)
+		return err
+	})
+	if !errors.Is(err, context.Canceled) || errors.Is(err, unpack.ErrArchive) {
+		t.Error(err)
 	}
 }
 

@@ -101,19 +101,21 @@ func CheckFree(img *foreign.Image, dir string, o Options) error {
 	}
 	for _, l := range img.Layers {
 		if !l.Archive && l.MayHold(o.Patterns) {
-			if err := free(filepath.Join(dir, filepath.FromSlash(l.Path))); err != nil {
-				return err
+			if name := filepath.Join(dir, filepath.FromSlash(l.Path)); isThere(name) {
+				return exists(name)
 			}
 		}
 	}
 	return nil
 }
 
-func free(name string) error {
-	if _, err := os.Lstat(name); err == nil {
-		return fmt.Errorf("%s: %w; use --force to replace files, or another folder", name, ErrExists)
-	}
-	return nil
+func isThere(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+func exists(name string) error {
+	return fmt.Errorf("%s: %w; use --force to replace files, or another folder", name, ErrExists)
 }
 
 // writer writes an image to a folder below the destination, and moves its files up when all are complete.
@@ -198,9 +200,13 @@ func (w *writer) layer(ctx context.Context, n int) error {
 		}
 		return nil
 	}
-	err = Walk(ctx, blob, l.Size, func(m Member) error { return w.member(ctx, n, m) })
+	var gone Whiteouts
+	err = Walk(ctx, blob, l.Size, func(m Member) error { return w.member(ctx, n, m, &gone) })
 	if err != nil {
 		return fmt.Errorf("archive %s: %w", label, err)
+	}
+	if w.img.Container {
+		w.hide(n, &gone)
 	}
 	w.report(l.Size)
 	return nil
@@ -211,8 +217,8 @@ func (w *writer) file(ctx context.Context, n int, l foreign.Layer, blob *os.File
 	if !foreign.Matches(w.options.Patterns, l.Path) {
 		return nil
 	}
-	if w.names.Has(l.Path) { // the same file twice: package foreign refuses others
-		return nil
+	if was, there := w.layers[l.Path]; there && w.img.Layers[was].Digest == l.Digest {
+		return nil // the same file twice
 	}
 	if err := CheckPath(l.Path); err != nil {
 		return err
@@ -227,9 +233,14 @@ func (w *writer) file(ctx context.Context, n int, l foreign.Layer, blob *os.File
 	return err
 }
 
-// member writes a member of an archive.
-func (w *writer) member(ctx context.Context, n int, m Member) error {
-	if w.img.Container && w.whiteout(n, m.Path) || !foreign.Matches(w.options.Patterns, m.Path) {
+// member writes a member of an archive. A whiteout of a container image is added to gone instead.
+func (w *writer) member(ctx context.Context, n int, m Member, gone *Whiteouts) error {
+	if w.img.Container {
+		if is, err := gone.Add(m.Path); is || err != nil {
+			return err
+		}
+	}
+	if !foreign.Matches(w.options.Patterns, m.Path) {
 		return nil
 	}
 	if m.Is != "" {
@@ -252,8 +263,8 @@ func (w *writer) member(ctx context.Context, n int, m Member) error {
 
 // put writes one file below the stage.
 func (w *writer) put(ctx context.Context, n int, name string, in io.Reader, report bool) (int64, error) {
-	if was, ok := w.layers[name]; w.img.Container && ok && was < n {
-		w.remove(name)
+	if w.img.Container {
+		w.replace(n, name)
 	}
 	if err := w.names.Add(name); err != nil {
 		return 0, err
@@ -308,7 +319,7 @@ func (w *writer) publish(dir, stage string) error {
 		case err != nil:
 			return err
 		case !w.options.Force:
-			return free(filepath.Join(dir, filepath.FromSlash(f.Path)))
+			return exists(filepath.Join(dir, filepath.FromSlash(f.Path)))
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s is no regular file, and is not replaced: %w",
 				filepath.Join(dir, filepath.FromSlash(f.Path)), ErrExists)
