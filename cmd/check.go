@@ -7,10 +7,8 @@ import (
 	"io/fs"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/audit"
-	"github.com/ingotml/ingot/registry/hub"
 	"github.com/spf13/cobra"
 )
 
@@ -47,12 +45,10 @@ exit code is 1 if problems remain.`,
 }
 
 func (a *app) check(ctx context.Context, arg string, o checkOptions) error {
-	name, err := manifest.ParseName(arg)
+	name, err := parseRemote(arg)
 	switch {
 	case err != nil:
 		return err
-	case hub.IsName(arg):
-		return usagef("%s is on a hub, which is no registry", arg)
 	case name.IsLocal():
 		return usagef("%s names no registry; `ingot fsck` checks the store, and `ingot verify %[1]s` a model in it", arg)
 	}

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/alltags"
@@ -54,7 +53,7 @@ func allTagsPlace(s string, source bool) (layout.Place, error) {
 	case n.IsLocal():
 		return layout.Place{}, usagef("--all-tags copies between registries and layouts; %s must name a registry, such as "+
 			"registry.example.com/me/model", s)
-	case n.Digest != "" || strings.HasSuffix(s, ":"+n.Tag):
+	case n.Digest != "" || hasTag(s):
 		return layout.Place{}, usagef("--all-tags copies every tag; leave out what follows %s/%s", n.Host, n.Path)
 	}
 	return layout.Place{Name: n}, nil

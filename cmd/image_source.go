@@ -78,9 +78,9 @@ func (a *app) copyGGUF(
 			return "", err
 		}
 	}
-	result, err := a.importImage(ctx, to, &image.Image{
-		Name: from.String(), Files: files, Blob: other.OpenBlob, Read: other.ReadBlob,
-	}, json)
+	i := image.Stored(st, to, files)
+	i.Name, i.Blob, i.Read = from.String(), other.OpenBlob, other.ReadBlob
+	result, err := a.importImage(ctx, to, i, json)
 	if err != nil || format == "" {
 		return result.Digest, err
 	}

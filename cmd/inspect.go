@@ -118,8 +118,8 @@ type inspectJSON struct {
 	ArtifactType string                `json:"artifact_type,omitempty"`
 	Subject      string                `json:"subject,omitempty"`
 	ManifestSize int64                 `json:"manifest_size"`
-	Size         int64                 `json:"size"`              // of config and layers, each once
-	Config       *configJSON           `json:"config,omitempty"`  //
+	Size         int64                 `json:"size"` // of config and layers, each once
+	Config       *configJSON           `json:"config,omitempty"`
 	Model        *showJSON             `json:"model,omitempty"`   // of a model image
 	Unknown      string                `json:"unknown,omitempty"` // why it is no model image
 	Imports      string                `json:"imports,omitempty"` // what it is, if it holds a model's files

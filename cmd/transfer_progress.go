@@ -28,7 +28,7 @@ type transferProgress struct {
 	drawn sync.WaitGroup
 }
 
-// transferProgress starts the display. verb is "push", "pull" or "copy".
+// transferProgress starts the display. verb is "push", "pull", "copy" or "check".
 func (a *app) transferProgress(verb string, asJSON bool) *transferProgress {
 	p := newTransferProgress(a.err, verb, a.progressStyle(asJSON), a.screen(), time.Now)
 	if p.style == noProgress {

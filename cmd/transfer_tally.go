@@ -13,7 +13,7 @@ import (
 
 // tally accumulates the events of a push or pull.
 type tally struct {
-	verb  string // "push", "pull" or "copy"
+	verb  string // "push", "pull", "copy" or "check"
 	begun time.Time
 
 	planned bool
