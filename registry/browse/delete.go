@@ -1,6 +1,7 @@
 package browse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,17 +159,16 @@ func (d *Deletion) Run(ctx context.Context) error {
 	if err != nil {
 		return d.failed(err)
 	}
-	var left []error
+	var first error
 	for _, a := range d.Attached {
-		left = append(left, deleteManifest(ctx, d.r, string(a.Digest)))
+		first = cmp.Or(first, deleteManifest(ctx, d.r, string(a.Digest)))
 	}
-	left = append(left, d.cleanIndexes(ctx)...)
+	first = cmp.Or(first, d.cleanIndexes(ctx))
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := errors.Join(left...); err != nil {
-		left = slices.DeleteFunc(left, func(err error) bool { return err == nil })
-		return d.c.Skipped(d.Name.Host, fmt.Errorf("%s is deleted, but not all that was attached to it: %w", d.Name, left[0]))
+	if first != nil {
+		return d.c.Skipped(d.Name.Host, fmt.Errorf("%s is deleted, but not all that was attached to it: %w", d.Name, first))
 	}
 	return nil
 }
@@ -192,8 +192,8 @@ func (d *Deletion) dropTags(ctx context.Context) error {
 }
 
 // cleanIndexes deletes the indexes of referrers of what was deleted, and takes a deleted artifact out of the index of
-// its subject. Registries with a referrers API have none.
-func (d *Deletion) cleanIndexes(ctx context.Context) (failed []error) {
+// its subject. Registries with a referrers API have none. It goes on after a failure, and returns the first.
+func (d *Deletion) cleanIndexes(ctx context.Context) (first error) {
 	gone := []digest.Digest{d.Digest}
 	for _, a := range d.Attached {
 		gone = append(gone, a.Digest)
@@ -206,12 +206,12 @@ func (d *Deletion) cleanIndexes(ctx context.Context) (failed []error) {
 				err = deleteManifest(ctx, d.r, tag)
 			}
 		}
-		failed = append(failed, err)
+		first = cmp.Or(first, err)
 	}
 	if d.subject != "" {
-		failed = append(failed, d.r.UntagReferrer(ctx, d.subject, d.Digest))
+		first = cmp.Or(first, d.r.UntagReferrer(ctx, d.subject, d.Digest))
 	}
-	return failed
+	return first
 }
 
 // untag deletes the tag only.

@@ -35,7 +35,7 @@ func Tags(ctx context.Context, c *registry.Client, name manifest.Name) ([]string
 	list, err := listTags(ctx, r)
 	if err == nil && len(list.invalid) > 0 {
 		err = c.Skipped(name.Host, fmt.Errorf("the list of tags has %d entries that are no tags and are left out, "+
-			"such as %q", len(list.invalid), redact.Clip(list.invalid[0])))
+			"such as %q", len(list.invalid), list.invalid[0]))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the tags of %s/%s: %w", name.Host, name.Path, err)
@@ -61,12 +61,12 @@ func listTags(ctx context.Context, r *remote.Repository) (*tagList, error) {
 		guess := next == nil && !linked && added > 0
 		switch {
 		case guess:
-			next = tagsURL(r, page.tags[len(page.tags)-1])
+			next = tagsURL(r, list.tags[len(list.tags)-1])
 		case next == nil:
 			return list, nil
 		}
 		switch {
-		case len(list.tags) > limits.Tags || len(visited) >= limits.TagPages:
+		case len(list.seen) > limits.Tags || len(visited) >= limits.TagPages:
 			return nil, fmt.Errorf("%s lists more than %d tags or %d pages: %w", r.Origin(), limits.Tags, limits.TagPages,
 				manifest.ErrTooLarge)
 		case visited[next.String()]:
@@ -103,26 +103,30 @@ func tagsURL(r *remote.Repository, last string) *url.URL {
 // tagList collects tags.
 type tagList struct {
 	tags    []string
-	seen    map[string]bool
-	invalid []string
+	seen    map[string]bool // of both kinds
+	invalid []string        // clipped, since they may be of any length
 }
 
 // add adds tags and returns how many are new.
 func (l *tagList) add(tags []string) int {
-	added := 0
+	before := len(l.tags)
 	for _, t := range tags {
-		if l.seen[t] {
-			continue
+		valid, key := manifest.ValidTag(t), t
+		if !valid {
+			t = redact.Clip(t)
+			key = "/" + t // which no tag begins with
 		}
-		l.seen[t] = true
-		added++
-		if manifest.ValidTag(t) {
+		switch {
+		case l.seen[key]:
+			continue
+		case valid:
 			l.tags = append(l.tags, t)
-		} else {
+		default:
 			l.invalid = append(l.invalid, t)
 		}
+		l.seen[key] = true
 	}
-	return added
+	return len(l.tags) - before
 }
 
 // tagPage is a page of a list of tags.
