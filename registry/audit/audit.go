@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -115,15 +114,10 @@ type check struct {
 	o    Options
 	all  []ocispec.Descriptor // blobs, each digest once
 
-	mu     sync.Mutex
 	report Report
 }
 
-func (x *check) add(p Problem) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.report.Problems = append(x.report.Problems, p)
-}
+func (x *check) add(p Problem) { x.report.Problems = append(x.report.Problems, p) }
 
 // blobs checks the blobs, several at a time.
 func (x *check) blobs(ctx context.Context) error {
@@ -148,7 +142,7 @@ func (x *check) blobs(ctx context.Context) error {
 	}
 	for _, p := range found {
 		if p != nil {
-			x.report.Problems = append(x.report.Problems, *p)
+			x.add(*p)
 		}
 	}
 	return nil

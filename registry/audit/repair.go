@@ -58,6 +58,8 @@ func (x *check) pushAgain(ctx context.Context, lost error) (*remote.Manifest, er
 	return x.repo.GetManifest(ctx, remote.Reference(x.name))
 }
 
+var errNotStored = errors.New("the store does not have it")
+
 // fix repairs one problem.
 func (x *check) fix(ctx context.Context, p *Problem) error {
 	switch {
@@ -67,7 +69,7 @@ func (x *check) fix(ctx context.Context, p *Problem) error {
 		return x.fixManifest(ctx, p)
 	}
 	if !x.o.Repair.HasBlob(p.Digest, p.Size) {
-		return fmt.Errorf("the store does not have it")
+		return errNotStored
 	}
 	if err := x.c.Resend(ctx, x.o.Repair, x.name, p.Descriptor); err != nil {
 		return err
@@ -81,8 +83,11 @@ func (x *check) fix(ctx context.Context, p *Problem) error {
 
 func (x *check) fixManifest(ctx context.Context, p *Problem) error {
 	b, err := x.o.Repair.ReadBlob(p.Digest, manifest.MaxManifestSize)
+	if errors.Is(err, manifest.ErrBlobMissing) {
+		return errNotStored
+	}
 	if err != nil {
-		return fmt.Errorf("the store does not have it")
+		return err
 	}
 	kind, err := manifest.CheckType(p.MediaType, b)
 	if err != nil {
