@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/redact"
@@ -35,7 +36,7 @@ func Tags(ctx context.Context, c *registry.Client, name manifest.Name) ([]string
 	list, err := listTags(ctx, r)
 	if err == nil && len(list.invalid) > 0 {
 		err = c.Skipped(name.Host, fmt.Errorf("the list of tags has %d entries that are no tags and are left out, "+
-			"such as %q", len(list.invalid), list.invalid[0]))
+			"such as %q", len(list.invalid), redact.Clip(list.invalid[0])))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the tags of %s/%s: %w", name.Host, name.Path, err)
@@ -100,6 +101,9 @@ func tagsURL(r *remote.Repository, last string) *url.URL {
 	return u
 }
 
+// maxShown is how much of an entry that is no tag is kept, to be shown.
+const maxShown = 200
+
 // tagList collects tags.
 type tagList struct {
 	tags    []string
@@ -113,7 +117,7 @@ func (l *tagList) add(tags []string) int {
 	for _, t := range tags {
 		valid, key := manifest.ValidTag(t), t
 		if !valid {
-			t = redact.Clip(t)
+			t = clip.Text(t, maxShown)
 			key = "/" + t // which no tag begins with
 		}
 		switch {
