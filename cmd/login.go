@@ -24,7 +24,8 @@ func (a *app) loginCmd() *cobra.Command {
 		Use:   "login HOST",
 		Short: "Store credentials for a registry",
 		Long: `Check a user name and password with a registry, and store them where docker does: in the credential
-helper that docker's config.json names (in $DOCKER_CONFIG, or else ~/.docker), or else in that file.
+helper that docker's config.json names (in $DOCKER_CONFIG, or else ~/.docker), or else in that file. If
+$REGISTRY_AUTH_FILE is set, and $DOCKER_CONFIG is not, they are stored in that file, as podman does.
 
 login asks for the password on a terminal, or reads it from standard input with --password-stdin. There
 is no flag for it, since other users can see command lines. Some registries require a token as password.

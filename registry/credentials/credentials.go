@@ -20,21 +20,25 @@ import (
 	"github.com/ingotml/ingot/registry/redact"
 )
 
-// Store stores credentials where docker does. It returns the name of the credential helper, or the path of the file,
-// that has them now.
+// Store stores credentials in the first file that a [Keychain] reads, or in the credential helper that this names. It
+// returns the name of the helper, or the path of the file, that has them now.
 func Store(ctx context.Context, addr string, cfg authn.AuthConfig) (where string, err error) {
 	host := canonicalKey(addr)
 	key := storeKey(host)
-	path, err := dockerFile()
+	in, err := loginFile()
 	if err != nil {
 		return "", err
 	}
-	f, problems := source{place: path, path: path}.read()
+	if in.podman && host == dockerHub {
+		key = "docker.io" // as podman writes it
+	}
+	path := in.path
+	f, problems := in.read()
 	if len(problems) > 0 {
 		return "", problems[0]
 	}
 	defaultStore := ""
-	if f.CredsStore == "" && len(f.CredHelpers) == 0 && len(f.Auths) == 0 {
+	if !in.podman && f.CredsStore == "" && len(f.CredHelpers) == 0 && len(f.Auths) == 0 {
 		// As in docker: if nothing is configured, use the system's keychain if its helper is installed.
 		defaultStore = credentials.DetectDefaultStore("")
 		f.CredsStore = defaultStore

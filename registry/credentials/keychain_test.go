@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	rt "github.com/ingotml/ingot/registry/registrytest"
 )
 
@@ -261,6 +262,24 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%q, want %q; %s", got, step.want, warnings)
 		}
 	}
+	// Without a variable for docker's, the file that a variable names comes first, and a login is found.
+	t.Setenv("DOCKER_CONFIG", "")
+	write(t, at(".docker", "config.json"), entry("docker"), 0o600)
+	for _, c := range []struct{ mine, want string }{{entry("mine"), "mine"}, {`{}`, "docker"}} {
+		write(t, at("mine.json"), c.mine, 0o600)
+		if got, _, warnings := find(t, Default, "r.example/a"); got != c.want || warnings != "" {
+			t.Errorf("%q, want %q; %s", got, c.want, warnings)
+		}
+	}
+	for _, host := range []string{"r.example", "index.docker.io"} {
+		os.Remove(at("mine.json"))
+		where, err := Store(t.Context(), host, authn.AuthConfig{Username: "new", Password: "pw"})
+		got, _, warnings := find(t, Default, host+"/a")
+		if err != nil || where != at("mine.json") || got != "new" || warnings != "" {
+			t.Errorf("%s: %q in %s, %v; %s", host, got, where, err, warnings)
+		}
+	}
+	t.Setenv("DOCKER_CONFIG", at("docker"))
 	os.Remove(at("docker", "config.json"))
 	os.Remove(at("mine.json"))
 	if got, _, warnings := find(t, Default, "r.example/a"); got != "" || !strings.Contains(warnings, "mine.json") {

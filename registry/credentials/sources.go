@@ -28,6 +28,9 @@ type source struct {
 	legacy   bool // the whole file has the form of "auths"
 }
 
+// podmanVariable names podman's file.
+const podmanVariable = "REGISTRY_AUTH_FILE"
+
 // sources lists where credentials are, in order of precedence: docker's, then podman's
 // (https://github.com/containers/image/blob/main/docs/containers-auth.json.5.md). podman also reads docker's file,
 // which is in the list already.
@@ -36,10 +39,38 @@ func sources() []source {
 	if text := os.Getenv(configfile.DockerEnvConfigKey); text != "" {
 		list = append(list, source{place: configfile.DockerEnvConfigKey, content: []byte(text)})
 	}
-	if path, err := dockerFile(); err == nil {
-		list = append(list, source{place: path, path: path})
+	return append(list, files()...)
+}
+
+// files lists the files with credentials.
+func files() []source {
+	podman := podmanFiles()
+	path, err := dockerFile()
+	if err != nil {
+		return podman
 	}
-	return append(list, podmanFiles()...)
+	docker := source{place: path, path: path}
+	if podmanFirst() {
+		return append(podman, docker)
+	}
+	return append([]source{docker}, podman...)
+}
+
+// podmanFirst reports whether a variable names podman's file and none docker's: somebody has chosen it, whatever is in
+// docker's usual place.
+func podmanFirst() bool {
+	return os.Getenv(podmanVariable) != "" && os.Getenv(config.EnvOverrideConfigDir) == ""
+}
+
+// loginFile returns the file that a login is stored in, which need not exist: the first that is searched.
+func loginFile() (source, error) {
+	if podmanFirst() {
+		s := podmanFiles()[0]
+		s.expected = false
+		return s, nil
+	}
+	path, err := dockerFile()
+	return source{place: path, path: path}, err
 }
 
 // dockerFile returns the path of docker's config.json, which need not exist.
@@ -56,7 +87,7 @@ func dockerFile() (string, error) {
 }
 
 func podmanFiles() []source {
-	if file := os.Getenv("REGISTRY_AUTH_FILE"); file != "" {
+	if file := os.Getenv(podmanVariable); file != "" {
 		return []source{{place: file, path: file, podman: true, expected: true}}
 	}
 	var paths []string
