@@ -68,7 +68,7 @@ func (c *Client) parse(q call, body []byte, into any) error {
 	err := json.Unmarshal(body, into)
 	if a, ok := into.(answer); ok && err == nil {
 		if status, text := a.failed(); status != 0 {
-			return &StatusError{What: q.what, Status: status, Message: c.said(text), step: q.step}
+			return &StatusError{What: q.what, Status: status, Message: c.said(text), step: q.step, origin: origin(q.url)}
 		}
 	}
 	if err == nil {

@@ -139,11 +139,11 @@ func (f *Folder) recheck(file *file) error {
 	}
 	if verified.Stamp(info) != l.stamp { // perhaps only its links or its rights
 		again, err := f.openAt(file, l.path)
-		if again == nil && f.ctx.Err() == nil {
+		switch {
+		case errors.Is(err, ErrChecksum), err == nil && again == nil:
 			f.differ.Store(true)
 			return fmt.Errorf("%s: %w while it was read: %s has other bytes now", file.what(), ErrChanged, l.path)
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 		_ = again.Close()

@@ -49,7 +49,7 @@ func cutHost(s string) (host, rest string, ok bool) {
 	for _, mirror := range []struct{ variable, host string }{
 		{"HF_ENDPOINT", HuggingFace}, {"MODELSCOPE_ENDPOINT", ModelScope},
 	} {
-		endpoint := strings.TrimRight(os.Getenv(mirror.variable), "/")
+		endpoint := trimEndpoint(os.Getenv(mirror.variable))
 		if rest, ok := cutPrefix(s, endpoint+"/"); ok && strings.Contains(endpoint, "://") {
 			return mirror.host, rest, true
 		}

@@ -55,9 +55,9 @@ type Options struct {
 // https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables.
 func Environment(getenv func(string) string) (Options, error) {
 	o := Options{
-		Endpoint:        strings.TrimSuffix(getenv("HF_ENDPOINT"), "/"),
+		Endpoint:        trimEndpoint(getenv("HF_ENDPOINT")),
 		Offline:         isTrue(getenv("HF_HUB_OFFLINE")) || isTrue(getenv("TRANSFORMERS_OFFLINE")),
-		ModelScope:      strings.TrimSuffix(getenv("MODELSCOPE_ENDPOINT"), "/"),
+		ModelScope:      trimEndpoint(getenv("MODELSCOPE_ENDPOINT")),
 		ModelScopeToken: getenv("MODELSCOPE_API_TOKEN"),
 	}
 	home := getenv("HF_HOME")
@@ -92,6 +92,9 @@ func Environment(getenv func(string) string) (Options, error) {
 	}
 	return o, o.findToken(getenv, home)
 }
+
+// trimEndpoint returns an address to which a path can be added.
+func trimEndpoint(address string) string { return strings.TrimRight(address, "/") }
 
 func isTrue(s string) bool {
 	switch strings.ToUpper(s) {

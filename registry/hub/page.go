@@ -14,11 +14,11 @@ type page struct {
 	rest       []string // segments after it, without the escapes of addresses
 }
 
-// pageWords are the pages of a repository. Those of files have a revision and a path.
+// The words of the pages of a repository. A revision and a path follow those of files.
 var (
-	fileWords = []string{"blob", "resolve", "raw", "edit", "blame"}
-	treeWords = []string{"tree", "commit", "commits"}
-	otherPage = []string{"discussions", "settings", "community", "summary", "files", "file", "feedback"}
+	fileWords  = []string{"blob", "resolve", "raw", "edit", "blame"}
+	treeWords  = []string{"tree", "commit", "commits"}
+	otherWords = []string{"discussions", "settings", "community", "summary", "files", "file", "feedback"}
 )
 
 // cutPage cuts what follows a repository in the address of a page. file says that any further segments are a file's
@@ -52,7 +52,7 @@ func cutPage(s string, file bool) (p page, ok bool) {
 }
 
 func isPageWord(s string) bool {
-	return slices.Contains(fileWords, s) || slices.Contains(treeWords, s) || slices.Contains(otherPage, s)
+	return slices.Contains(fileWords, s) || slices.Contains(treeWords, s) || slices.Contains(otherWords, s)
 }
 
 // parse returns what a page shows. A file that is not GGUF stands for its repository, of which it is a part.
@@ -65,7 +65,7 @@ func (p page) parse() (revision, file, reason string) {
 	case p.word == "":
 	case slices.Contains([]string{"summary", "files"}, p.word) && len(rest) == 0:
 		return "", "", ""
-	case slices.Contains(otherPage, p.word) || len(rest) == 0:
+	case slices.Contains(otherWords, p.word) || len(rest) == 0:
 		return "", "", "it is the address of a page that shows no files; a pull request is hf.co/ORG/REPO@refs/pr/NUMBER"
 	default:
 		var short bool

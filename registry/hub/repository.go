@@ -145,10 +145,11 @@ func (s huggingFace) list(ctx context.Context, c *Client, n Name, commit string)
 }
 
 // fallBack reports whether a hub refuses a request because it does not know this part of the API. What it says of a
-// repository or revision by a code is no such refusal.
+// repository or revision by a code is no such refusal, and neither is a page that is missing in the middle of a list.
 func fallBack(err error) bool {
 	var status *StatusError
-	return errors.As(err, &status) && status.Code == "" && verdict.Of(status.step, status.Status) == verdict.FallBack
+	return errors.As(err, &status) && status.Code == "" && !errors.Is(err, errPages) &&
+		verdict.Of(status.step, status.Status) == verdict.FallBack
 }
 
 func (huggingFace) tree(ctx context.Context, c *Client, n Name, commit string) ([]entry, error) {
@@ -167,7 +168,7 @@ func (huggingFace) tree(ctx context.Context, c *Client, n Name, commit string) (
 		}
 		h, at, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &page)
 		if err != nil && u != walk.first {
-			return nil, fmt.Errorf("%w: a page is missing: %v", errPages, err) // no other way in the middle
+			return nil, fmt.Errorf("%w: a page is missing: %w", errPages, err)
 		}
 		if err != nil {
 			return nil, err

@@ -167,7 +167,7 @@ func (e *entry) describe(h http.Header) {
 // sizeOf returns the size of a whole file, from the response to a request for any part of it.
 func sizeOf(resp *http.Response) int64 {
 	if resp.StatusCode == http.StatusOK {
-		if resp.Header.Get("Content-Encoding") != "" {
+		if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 			return unknownSize
 		}
 		return max(resp.ContentLength, unknownSize)
