@@ -144,8 +144,8 @@ bench-schemas:
 	$(PYTHON) bench/schemas/peer.py bench/results/schemas.jsonl bench/results/schemas.json
 
 # Soak tests: processes that create, pull, copy, remove and prune at random in one store for a minute; transfers that are
-# killed or meet other faults at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of
-# them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
+# killed or meet other faults at random; a server under 2 GiB with many expensive templates and large pictures; and
+# 10,000 requests, many of them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
 soak: engine
 ifdef SHORT
 	INGOT_SOAK=15s $(GO) test -count=1 -timeout 30m -v -run '^TestSoak' ./manifest/...
