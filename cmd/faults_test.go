@@ -19,14 +19,14 @@ import (
 type fault string
 
 const (
-	killed5xx  fault = "5xx"        // one or two requests fail
-	cutOff     fault = "reset"      // the connection of an exchange ends in the middle
-	expiry     fault = "expiry"     // tokens and signed addresses are no longer valid
-	sizeLimit  fault = "size limit" // from now on, a proxy refuses longer bodies, and cuts longer responses
-	processEnd fault = "kill"
+	serverError fault = "5xx"        // one or two requests fail
+	cutOff      fault = "reset"      // the connection of an exchange ends in the middle
+	expiry      fault = "expiry"     // tokens and signed addresses are no longer valid
+	sizeLimit   fault = "size limit" // from now on, a proxy refuses longer bodies, and cuts longer responses
+	processEnd  fault = "kill"
 )
 
-var allFaults = []fault{killed5xx, cutOff, expiry, sizeLimit, processEnd}
+var allFaults = []fault{serverError, cutOff, expiry, sizeLimit, processEnd}
 
 // planned is a fault that happens at a tick.
 type planned struct {
@@ -92,7 +92,7 @@ func (f *faulty) tick(x *faultyExchange) {
 		}
 		f.plan, f.happened = f.plan[1:], append(f.happened, p)
 		switch p {
-		case killed5xx:
+		case serverError:
 			f.failing += 1 + f.random.IntN(2)
 		case cutOff:
 			x.cut = true

@@ -68,7 +68,7 @@ func TestImageFormats(t *testing.T) {
 		"modctl/gzip": ft.ModelPack(t, files, ft.Gzip), "modctl/zstd": ft.ModelPack(t, files, ft.Zstd),
 		"modctl/legacy": ft.LegacyModelPack(t, files, ft.Raw), "modctl/apart": ft.ModelPack(t, apart, ft.Tar),
 		"modctl/dataset": ft.ModelPack(t, with(files, "data/train.csv", "1,2"), ft.Raw),
-		"modctl/twice":   ft.ModelPack(t, with(files, "draft/"+"config.json", "{}"), ft.Raw),
+		"modctl/twice":   ft.ModelPack(t, with(files, "draft/config.json", "{}"), ft.Raw),
 		"kit/tar":        ft.ModelKit(t, "", ft.KitPart{Type: "model", Path: ".", Files: files}),
 		"kit/gzip":       ft.ModelKit(t, "+gzip", ft.KitPart{Type: "model", Path: "./models", Files: below}),
 		"kit/parts": ft.ModelKit(t, "", ft.KitPart{Type: "model", Path: "models", Files: below},

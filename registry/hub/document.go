@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 
 	"github.com/ingotml/ingot/limits"
@@ -115,4 +117,28 @@ func errorText(body []byte) string {
 		return string(m[1])
 	}
 	return ""
+}
+
+// bounded is a list that a hub sends, of which no more is decoded than is enough to refuse it: three bytes of JSON
+// would become a whole element. Its users refuse more than [limits.HubFiles].
+type bounded[T any] []T
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (l *bounded[T]) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	first, err := d.Token()
+	if err != nil || first == nil { // null
+		return err
+	}
+	if first != json.Delim('[') {
+		return &json.UnmarshalTypeError{Value: "another value", Type: reflect.TypeFor[[]T]()}
+	}
+	for d.More() && len(*l) <= limits.HubFiles {
+		var element T
+		if err := d.Decode(&element); err != nil {
+			return err
+		}
+		*l = append(*l, element)
+	}
+	return nil
 }

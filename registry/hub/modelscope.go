@@ -46,11 +46,14 @@ type scopeList struct {
 	Success bool
 	Message string
 	Data    struct {
-		Files []struct {
-			Path, Type, Sha256 string
-			Size               int64
-		}
+		Files bounded[scopeFile]
 	}
+}
+
+// scopeFile is a file or a folder of it.
+type scopeFile struct {
+	Path, Type, Sha256 string
+	Size               int64
 }
 
 // failed takes a code that is a status for one. Others, such as 10010205001, are for what is not there.

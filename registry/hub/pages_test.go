@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // The next page of a list is asked at the endpoint, wherever it is named. A list that does not lead to its end is an
@@ -109,7 +111,11 @@ func TestPageMissing(t *testing.T) {
 			_, _ = io.WriteString(w, c.body)
 			return true
 		})
-		expect(t, what, readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model"), c.want)
+		err := readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/tiny/model")
+		expect(t, what, err, c.want)
+		if status := (*StatusError)(nil); errors.As(err, &status) != (c.status != 200) {
+			t.Errorf("%s: the cause is lost: %v", what, err)
+		}
 	}
 }
 
@@ -119,7 +125,7 @@ func TestRenamed(t *testing.T) {
 	h.Add("tiny/model", few())
 	h.PageSize = 2
 	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
-		if !strings.Contains(r.URL.Path, "/Old/Name") && !strings.HasPrefix(r.URL.Path, "/Old/Name") {
+		if !strings.Contains(r.URL.Path, "/Old/Name") {
 			return false
 		}
 		to := strings.Replace(r.URL.RequestURI(), "/Old/Name", "/tiny/model", 1)
@@ -127,6 +133,24 @@ func TestRenamed(t *testing.T) {
 		return true
 	})
 	expect(t, "renamed", readAll(t, client(h, Options{Stall: time.Minute}), "hf.co/Old/Name"), "")
+}
+
+// Of a list with more elements than a repository may have files, no more is decoded.
+func TestBounded(t *testing.T) {
+	text := "[" + strings.Repeat("{},", limits.HubFiles+1000) + "{}]"
+	var list struct{ Siblings bounded[sibling] }
+	err := json.Unmarshal([]byte(`{"siblings":`+text+`}`), &list)
+	if err != nil || len(list.Siblings) != limits.HubFiles+1 {
+		t.Errorf("%d elements, %v", len(list.Siblings), err)
+	}
+	for text, want := range map[string]int{
+		"null": 0, "[]": 0, `[{"rfilename":"a"},{}]`: 2, "{}": -1, `["a"]`: -1, "[1": -1,
+	} {
+		var list bounded[sibling]
+		if err := json.Unmarshal([]byte(text), &list); (err != nil) != (want < 0) || err == nil && len(list) != want {
+			t.Errorf("%s: %v, %v", text, list, err)
+		}
+	}
 }
 
 // A list that never ends is refused.

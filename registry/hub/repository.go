@@ -85,7 +85,7 @@ type huggingFace struct{}
 type revisionInfo struct {
 	SHA            string
 	Error, Message string
-	Siblings       []sibling
+	Siblings       bounded[sibling]
 }
 
 func (i *revisionInfo) failed() (int, string) {
@@ -152,6 +152,13 @@ func fallBack(err error) bool {
 		verdict.Of(status.step, status.Status) == verdict.FallBack
 }
 
+// listed is a file or a folder in an answer of /tree/.
+type listed struct {
+	Type, Path, OID string
+	Size            *int64
+	LFS             *lfs
+}
+
 func (huggingFace) tree(ctx context.Context, c *Client, n Name, commit string) ([]entry, error) {
 	u, err := url.Parse(c.opts.Endpoint + "/api/models/" + n.Repository + "/tree/" + commit +
 		"?recursive=true&expand=false")
@@ -159,13 +166,9 @@ func (huggingFace) tree(ctx context.Context, c *Client, n Name, commit string) (
 		return nil, err
 	}
 	var out []entry
-	listed, walk := 0, pages{first: u}
+	total, walk := 0, pages{first: u}
 	for u != nil {
-		var page []struct {
-			Type, Path, OID string
-			Size            *int64
-			LFS             *lfs
-		}
+		var page bounded[listed]
 		h, at, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &page)
 		if err != nil && u != walk.first {
 			return nil, fmt.Errorf("%w: a page is missing: %w", errPages, err)
@@ -178,7 +181,7 @@ func (huggingFace) tree(ctx context.Context, c *Client, n Name, commit string) (
 				out = append(out, newEntry(e.Path, e.OID, e.Size, e.LFS))
 			}
 		}
-		if listed += len(page); listed > limits.HubFiles {
+		if total += len(page); total > limits.HubFiles {
 			return nil, fmt.Errorf("%s: the repository has more than %d files", n, limits.HubFiles)
 		}
 		if u, err = walk.next(h, at); err != nil {

@@ -30,7 +30,7 @@ func (c *Client) Search(ctx context.Context, text string, limit int) ([]Found, e
 	if err != nil {
 		return nil, err
 	}
-	var list []struct {
+	var list bounded[struct {
 		ID          string
 		Downloads   int64
 		Gated       json.RawMessage // false, "auto" or "manual"
@@ -39,7 +39,7 @@ func (c *Client) Search(ctx context.Context, text string, limit int) ([]Found, e
 			ModelType    string          `json:"model_type"`
 			Quantization json.RawMessage `json:"quantization_config"`
 		}
-	}
+	}]
 	if _, _, err := c.document(ctx, call{what: "search", url: u, host: HuggingFace}, &list); err != nil {
 		return nil, err
 	}

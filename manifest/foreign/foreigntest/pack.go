@@ -195,7 +195,8 @@ func folders(files Files) (list []Member) {
 
 // runnerTypes are the media types of Docker Model Runner by the ends of names.
 var runnerTypes = []struct{ suffix, mediaType string }{
-	{"v3.mmproj.gguf", "gguf.v3.mmproj"}, {"mmproj.gguf", "mmproj"}, {"lora.gguf", "gguf.v3.lora"}, {".gguf", "gguf.v3"}, {".safetensors", "safetensors"}, {".jinja", "chat.template.jinja"},
+	{"v3.mmproj.gguf", "gguf.v3.mmproj"}, {"mmproj.gguf", "mmproj"}, {"lora.gguf", "gguf.v3.lora"},
+	{".gguf", "gguf.v3"}, {".safetensors", "safetensors"}, {".jinja", "chat.template.jinja"},
 	{"LICENSE", "license"}, {".dduf", "dduf"}, {"", "model.file"},
 }
 
