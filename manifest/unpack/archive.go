@@ -142,7 +142,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.ctx.Err() != nil {
-		return 0, context.Cause(b.ctx)
+		return 0, ended{context.Cause(b.ctx)}
 	}
 	n, err := b.Reader.Read(p)
 	if b.left -= int64(n); b.left < 0 {
@@ -150,6 +150,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// ended is the end of a context as an error of a reader. It says nothing about the archive.
+type ended struct{ error }
 
 // walker reads an archive.
 type walker struct {
@@ -204,7 +207,11 @@ func (r memberReader) Read(p []byte) (int, error) {
 
 // damaged marks an error of a reader of archives.
 func damaged(err error) error {
-	if errors.Is(err, ErrArchive) || errors.Is(err, context.Canceled) {
+	var end ended
+	switch {
+	case errors.As(err, &end):
+		return end.error
+	case errors.Is(err, ErrArchive):
 		return err
 	}
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {

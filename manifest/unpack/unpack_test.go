@@ -334,14 +334,19 @@ func TestFileAndArchive(t *testing.T) {
 // A cancelled walk ends within a member that is skipped.
 func TestWalkCancelled(t *testing.T) {
 	packed := ft.Wrap(t, ft.Gzip, ft.Member{Name: "a", Content: strings.Repeat("x", 8<<20)})
-	ctx, cancel := context.WithCancel(t.Context())
-	err := unpack.Walk(ctx, strings.NewReader(packed), int64(len(packed)), func(m unpack.Member) error {
-		cancel()
-		_, err := io.Copy(io.Discard, m.Reader)
-		return err
-	})
-	if !errors.Is(err, context.Canceled) || errors.Is(err, unpack.ErrArchive) {
-		t.Error(err)
+	why := errors.New("interrupted")
+	for _, reads := range []bool{true, false} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err := unpack.Walk(ctx, strings.NewReader(packed), int64(len(packed)), func(m unpack.Member) (err error) {
+			cancel(why)
+			if reads {
+				_, err = io.Copy(io.Discard, m.Reader)
+			}
+			return err
+		})
+		if !errors.Is(err, why) || errors.Is(err, unpack.ErrArchive) {
+			t.Error(err)
+		}
 	}
 }
 
