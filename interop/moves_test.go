@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,14 +78,13 @@ func (u *user) killed(times int, args ...string) (at []time.Duration) {
 	return at
 }
 
-// unfinished lists the partial data of the user's store. A process that was killed while it made the store leaves the
-// beginning of oci-layout, a few bytes, until `ingot prune` removes them.
+// unfinished lists the partial data of the user's store.
 func (u *user) unfinished() []string {
 	files, err := filepath.Glob(filepath.Join(u.store(), "ingest", "*"))
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	return slices.DeleteFunc(files, func(f string) bool { return strings.HasPrefix(filepath.Base(f), "oci-layout-") })
+	return files
 }
 
 // largeCheckpoint writes a checkpoint of 60 MB, and returns its folder: an embedding of 24 MB, which no blob of 16 MiB

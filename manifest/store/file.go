@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ingotml/ingot/manifest/store/disk"
 )
@@ -18,7 +19,7 @@ func (s *Store) NewTemp(pattern string) (*os.File, error) {
 	return os.CreateTemp(dir, pattern)
 }
 
-// replaceFile atomically and durably replaces a small file in the store's folder.
+// replaceFile atomically and durably replaces a small file in the store's folder. The caller holds the index lock.
 func (s *Store) replaceFile(name string, b []byte) error { return s.replaceFileMode(name, b, 0o644) }
 
 // replaceFileMode is replaceFile with a file mode. If only the owner may read the file, it is given to the owner of the
@@ -44,7 +45,21 @@ func (s *Store) replaceFileMode(name string, b []byte, mode os.FileMode) error {
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, err)
 	}
+	s.removeTemp(name)
 	return nil
+}
+
+// removeTemp removes the temporary files of killed processes that were replacing the same file.
+func (s *Store) removeTemp(name string) {
+	entries, err := os.ReadDir(s.Path(IngestDir))
+	if err != nil {
+		return // a collection finds what is left
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), name+"-") {
+			os.Remove(s.Path(IngestDir, e.Name()))
+		}
+	}
 }
 
 // MakeBlobsDir creates the blobs folder if it does not exist, and syncs its parents, so that a crash cannot lose the

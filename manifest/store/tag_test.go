@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/manifest/store/storetest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 func TestTag(t *testing.T) {
@@ -68,5 +71,24 @@ func TestTagErrors(t *testing.T) {
 	}
 	if got := storetest.Names(t, s); !slices.Equal(got, []string{"a:latest"}) {
 		t.Errorf("names %v", got)
+	}
+}
+
+// TestKilledWriter: what a process left that was killed while it wrote the index is gone with the next change.
+func TestKilledWriter(t *testing.T) {
+	s := storetest.NewStore(t)
+	left := s.Path(store.IngestDir, ocispec.ImageIndexFile+"-123")
+	other := s.Path(store.IngestDir, "notes")
+	for _, path := range []string{left, other} {
+		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	storetest.PutModel(t, s, "model", "weights")
+	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v, want it removed", left, err)
+	}
+	if _, err := os.Lstat(other); err != nil {
+		t.Error(err)
 	}
 }
