@@ -4,8 +4,12 @@ package limits
 const (
 	// RequestHeader bounds a request's header.
 	RequestHeader = 64 << 10
-	// Connections bounds the open connections of a server; more wait in the system's queue.
+	// Connections bounds the open connections of a server. One more closes another one that waits.
 	Connections = 4096
+	// ConnectionsPerAddress bounds those of an address that have not presented a key.
+	ConnectionsPerAddress = 2048
+	// ConnectionsReserve is how many connections have no request without a key. Half of them have none at all.
+	ConnectionsReserve = 128
 	// PromptLogProbs bounds the log-probabilities of prompts in a response, with those of the most likely tokens.
 	PromptLogProbs = 1 << 20
 	// RequestNesting bounds the values in values of a request's JSON.
@@ -24,6 +28,10 @@ func init() {
 	register(
 		Limit{"RequestHeader", "header of a request", RequestHeader, Bytes, "server.TestBadHeads"},
 		Limit{"Connections", "open connections of a server", Connections, Count, "server.TestManyConnections"},
+		Limit{"ConnectionsPerAddress", "connections of one address that have not presented a key", ConnectionsPerAddress,
+			Count, "server.TestConnectionsPerAddress"},
+		Limit{"ConnectionsReserve", "connections kept free for health checks and, half of them, for clients with a key",
+			ConnectionsReserve, Count, "server.TestConnectionsReserve"},
 		Limit{"PromptLogProbs", "logprobs of the prompts of a request", PromptLogProbs, Count,
 			"server/openai.TestEchoLogProbs"},
 		Limit{"BodyCodings", "content codings of a request's body", BodyCodings, Count, "server.TestCompressedBodies"},

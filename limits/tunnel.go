@@ -8,8 +8,10 @@ const (
 	TunnelFrame = 64 << 20
 	// TunnelHandshake bounds the time of a handshake.
 	TunnelHandshake = 8
-	// TunnelPending bounds the handshakes of a worker at a time.
-	TunnelPending = 64
+	// TunnelPending bounds the handshakes of a worker at a time. One more ends another one.
+	TunnelPending = 256
+	// TunnelPendingPerAddress bounds those of one address.
+	TunnelPendingPerAddress = 128
 	// Ranks bounds the ranks of a group that a worker joins.
 	Ranks = 256
 )
@@ -22,6 +24,8 @@ func init() {
 		Limit{"TunnelHandshake", "time that a connection to a worker has to prove its token", TunnelHandshake, Seconds,
 			"worker/tunnel.TestSlowHandshake"},
 		Limit{"TunnelPending", "connections to a worker that prove their tokens at a time", TunnelPending, Count,
+			"worker/tunnel.TestManyHandshakes"},
+		Limit{"TunnelPendingPerAddress", "those of one address", TunnelPendingPerAddress, Count,
 			"worker/tunnel.TestManyHandshakes"},
 		Limit{"Ranks", "ranks of a group that a worker joins", Ranks, Count, "worker.TestRefusedRanks"},
 	)

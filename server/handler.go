@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/ingotml/ingot/limits/conns"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/batches"
 	"github.com/ingotml/ingot/server/keys"
@@ -27,9 +28,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.countResponse(a, r)
 	}()
 	defer func() { s.recoverPanic(a, r, recover()) }()
+	defer connection(r).Use(conns.Waiting)()
+	if endsConnection(r) {
+		a.Header().Set("Connection", "close")
+	}
+	if r.ContentLength != 0 { // also for what is refused: net/http reads the rest of a body before it answers
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.header))
+	}
 	public := s.isPublic(r)
+	open := public || page.Serves(r)
 	refuse := func(t wire.Error) { s.dialects.Refuse(a, r, t) }
-	key, accepted := s.guard.Check(a, r, public || page.Serves(r), refuse)
+	key, accepted := s.guard.Check(a, r, open, refuse)
 	if !accepted {
 		return
 	}
@@ -41,6 +50,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := key.Begin
 	if r.Method != http.MethodPost { // it is no work for a model
 		begin = func() (func(), error) { return func() {}, nil }
+	}
+	if !open {
+		done, err := s.hold(r)
+		if err != nil {
+			s.fail(a, r, err)
+			return
+		}
+		defer done()
 	}
 	s.route(a, r, begin)
 }

@@ -75,20 +75,6 @@ func TestBadHeads(t *testing.T) {
 	f.Has(t, "GET", "/healthz", "", 200)
 }
 
-// Connections beyond the limit wait.
-func TestManyConnections(t *testing.T) {
-	f := serve(t, func(o *server.Options) { o.Connections = 3 })
-	for range 3 {
-		f.Dial(t)
-	}
-	late := f.Dial(t)
-	fmt.Fprint(late, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-	_ = late.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
-	if b, err := io.ReadAll(late); err == nil || len(b) > 0 {
-		t.Errorf("the fourth connection is served: %q, %v", b, err)
-	}
-}
-
 // Model names are not used as paths.
 func TestPaths(t *testing.T) {
 	f := serve(t, nil)

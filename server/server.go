@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/loglimit"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/settings"
@@ -110,6 +111,7 @@ func (s *Server) Silence() time.Duration { return s.times.silent }
 // Server serves models. It is safe for concurrent use.
 type Server struct {
 	opts      Options
+	log       *loglimit.Log // of opts.Log
 	times     times
 	pool      *pool.Pool
 	cache     modelCache
@@ -140,6 +142,8 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
+	log := loglimit.New(o.Log)
+	o.Log = log.Printf
 	if o.Memory <= 0 {
 		o.Memory = machineMemory()
 	}
@@ -152,7 +156,7 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	if o.Keys == nil && o.APIKey != "" {
 		o.Keys = keys.One(o.APIKey)
 	}
-	s := &Server{opts: o, times: o.times(), schemas: openapi.Special{}}
+	s := &Server{opts: o, log: log, times: o.times(), schemas: openapi.Special{}}
 	s.guard = guard.New(guard.Options{Host: o.Host, Hosts: o.Hosts, Origins: o.Origins, Keys: o.Keys})
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies = wire.NewBodies(o.MaxBody)
@@ -173,6 +177,7 @@ func New(o Options, apis ...func(*Server) API) *Server {
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    limits.RequestHeader,
 		BaseContext:       func(net.Listener) context.Context { return s.lifetime },
+		ConnContext:       withConnection,
 		ErrorLog:          discardLog(),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: limits.Streams},
 	}
@@ -194,7 +199,7 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.opts.Certificate != nil {
 		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
 	}
-	err := serve(limitConnections(l, s.opts.Connections))
+	err := serve(s.limitConnections(l))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -226,6 +231,7 @@ func (s *Server) Close() {
 	s.work.running.Wait()
 	_ = s.http.Close()
 	s.pool.Close()
+	s.log.Close()
 }
 
 // work is what a server does without a client that waits for it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"time"
 
@@ -64,28 +65,59 @@ const (
 // handshakeTime is shorter in a test.
 var handshakeTime = limits.TunnelHandshake * time.Second
 
-// Dial connects to a listener. The error is ErrToken, ErrVersions or ErrRefused if the ends do not agree.
+// tries bounds the connections of a Dial. The first pause between two is firstPause, each further one twice as long.
+const (
+	tries      = 12
+	firstPause = 10 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+)
+
+// Dial connects to a listener. The error is ErrToken, ErrVersions or ErrRefused if the ends do not agree. It connects
+// again if the listener ends the connection without a word: others may be keeping it busy.
 func Dial(ctx context.Context, address string, self Self, r Request) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the worker %s: %w", address, err)
-	}
-	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	defer stop()
-	c, err := dialed(raw, self, r)
-	if err == nil && !stop() {
-		err = ctx.Err()
-	}
-	if err != nil {
-		raw.Close()
+	pause := firstPause
+	for try := 1; ; try++ {
+		c, ended, err := dial(ctx, address, self, r)
+		if err == nil {
+			return c, nil
+		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
+		} else if ended && try < tries {
+			select {
+			case <-time.After(pause/2 + rand.N(pause)):
+				pause = min(2*pause, lastPause)
+				continue
+			case <-ctx.Done():
+			}
 		}
 		return nil, fmt.Errorf("connect to the worker %s: %w", address, err)
 	}
-	return c, nil
+}
+
+// dial connects once. ended says that the listener ended the connection.
+func dial(ctx context.Context, address string, self Self, r Request) (c *Conn, ended bool, err error) {
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, false, err
+	}
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
+	defer stop()
+	c, err = dialed(raw, self, r)
+	if err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err == nil {
+		return c, false, nil
+	}
+	raw.Close()
+	var broken *net.OpError
+	var alert tls.AlertError
+	ended = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &broken) && !broken.Timeout() && !errors.As(err, &alert)
+	return nil, ended, err
 }
 
 // dialed does the dialer's part of the handshake.

@@ -10,7 +10,9 @@
 //   - Both ends then exchange the versions of the program and the engine. Different ones are refused, with both named.
 //   - TLS protects every later byte: a changed, dropped, repeated or reordered record ends the connection.
 //   - A message before the proofs has at most [limits.TunnelHello] bytes, a frame at most [limits.TunnelFrame]. Each
-//     handshake ends within [limits.TunnelHandshake] seconds, and at most [limits.TunnelPending] run at a time.
+//     handshake ends within [limits.TunnelHandshake] seconds, and at most [limits.TunnelPending] run at a time. One
+//     more ends another one, of the address with most, rather one without a complete first message: see package conns.
+//     A dialer whose connection ends so tries again.
 //
 // An attacker in the path who poses as the listener gets the dialer's proof and can try tokens against it without a
 // connection. So [NewToken] wants tokens that cannot be guessed.

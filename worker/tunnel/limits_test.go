@@ -65,50 +65,6 @@ func TestSlowHandshake(t *testing.T) {
 	})
 }
 
-// Connections that prove nothing cannot use up a worker: beyond a number they are closed at once.
-func TestManyHandshakes(t *testing.T) {
-	e := serve(t, self(t, "a", now))
-	var idle []net.Conn
-	for range limits.TunnelPending {
-		c, err := net.Dial("tcp", e.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		idle = append(idle, c)
-		defer c.Close()
-	}
-	refused := false
-	for range 100 { // the others may not have been accepted yet
-		c, err := net.Dial("tcp", e.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-		_, err = c.Read(make([]byte, 1))
-		if refused = errors.Is(err, io.EOF); refused {
-			break
-		}
-		idle = append(idle, c)
-	}
-	if !refused {
-		t.Fatal("no connection was refused")
-	}
-	e.logged(t, "refused", fmt.Sprint(limits.TunnelPending, " connections"))
-	for _, c := range idle {
-		c.Close()
-	}
-	for range 100 {
-		c, err := Dial(t.Context(), e.address, self(t, "a", now), Request{Purpose: "echo"})
-		if err == nil {
-			c.Close()
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the worker does not recover")
-}
-
 func TestPipe(t *testing.T) {
 	pair := func() (near, far net.Conn) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,15 +15,17 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/conns"
+	"github.com/ingotml/ingot/limits/loglimit"
 )
 
 // Handler is called for each proven connection, in its own goroutine. If it returns an error before it calls accept,
 // the dialer gets the error's text as a refusal. The connection is closed when it returns.
 type Handler func(ctx context.Context, r Request, accept func() (*Conn, error)) error
 
-// Serve accepts connections and handles those whose dialers have the token and the same versions. All others are logged
-// and refused. It returns when ctx ends or the listener fails, after it has closed the listener and all connections and
-// their handlers have returned.
+// Serve accepts connections and handles those whose dialers have the token and the same versions. All others are
+// refused and logged, within the bounds of a log. It returns when ctx ends or the listener fails, after it has closed
+// the listener and all connections and their handlers have returned.
 func Serve(ctx context.Context, l net.Listener, self Self, log func(format string, args ...any), h Handler) error {
 	certificate, err := selfSigned()
 	if err != nil {
@@ -34,11 +36,25 @@ func Serve(ctx context.Context, l net.Listener, self Self, log func(format strin
 	defer handlers.Wait()
 	defer cancel()
 	context.AfterFunc(ctx, func() { l.Close() })
+	bounded := loglimit.New(log)
+	log = bounded.Printf
+	handlers.Go(func() { <-ctx.Done(); bounded.Close() })
+	l = conns.Limit(l, conns.Options{
+		Most: limits.TunnelPending, PerAddress: limits.TunnelPendingPerAddress, Random: true,
+		Closed: func(from net.Addr) { log("refused %s: it had not proven itself when too many others came", from) },
+		Fewer: func(most int) {
+			log("too many open files: at most %d connections prove themselves at a time; raise the limit (ulimit -n)", most)
+		},
+	})
 	s := &server{
-		self: self, log: log, handle: h, pending: make(chan struct{}, limits.TunnelPending),
+		self: self, log: log, handle: h,
 		config: &tls.Config{
 			MinVersion: tls.VersionTLS13, NextProtos: []string{alpn}, Certificates: []tls.Certificate{certificate},
 			SessionTicketsDisabled: true,
+			GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+				conns.Of(hello.Conn).Use(conns.Begun) // before those that say nothing, or little by little
+				return nil, nil
+			},
 		},
 	}
 	for {
@@ -61,11 +77,10 @@ func Serve(ctx context.Context, l net.Listener, self Self, log func(format strin
 }
 
 type server struct {
-	self    Self
-	log     func(string, ...any)
-	handle  Handler
-	pending chan struct{} // of handshakes
-	config  *tls.Config
+	self   Self
+	log    func(string, ...any)
+	handle Handler
+	config *tls.Config
 }
 
 // serve does the listener's part of a connection.
@@ -74,19 +89,15 @@ func (s *server) serve(ctx context.Context, raw net.Conn) {
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	defer stop()
 	from := raw.RemoteAddr()
-	select {
-	case s.pending <- struct{}{}:
-	default:
-		s.log("refused %s: %d connections already prove themselves", from, limits.TunnelPending)
-		return
-	}
 	c := &Conn{Conn: tls.Server(raw, s.config)}
 	var request requestMessage
 	err := withDeadline(raw, handshakeTime, func() (err error) {
 		request, err = s.prove(c)
 		return err
 	})
-	<-s.pending
+	if !conns.Of(raw).Leave() {
+		return // closed for another one, which is in the log
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log("refused %s: %v", from, err)

@@ -60,6 +60,13 @@ func (e *echo) logged(t *testing.T, words ...string) {
 	t.Errorf("no line of the log has %q:\n%s", words, all)
 }
 
+// logs reports whether a line of the log has some words.
+func (e *echo) logs(words string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.lines, func(line string) bool { return strings.Contains(line, words) })
+}
+
 func (e *echo) requests() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,6 +79,11 @@ func serve(t *testing.T, s Self) *echo {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, l, s)
+}
+
+func serveOn(t *testing.T, l net.Listener, s Self) *echo {
+	t.Helper()
 	e := &echo{address: l.Addr().String()}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)

@@ -1,0 +1,288 @@
+package conns_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/limits/conns"
+	"github.com/ingotml/ingot/limits/conns/connstest"
+)
+
+// table accepts connections by name.
+type table struct {
+	*conns.Listener
+	at     *connstest.Listener
+	conns  map[string]*conns.Conn
+	order  []string
+	closed []net.Addr
+	fewer  []int
+}
+
+func limit(o conns.Options) *table {
+	t := &table{at: connstest.Listen(), conns: map[string]*conns.Conn{}}
+	o.Closed = func(from net.Addr) { t.closed = append(t.closed, from) }
+	o.Fewer = func(most int) { t.fewer = append(t.fewer, most) }
+	t.Listener = conns.Limit(t.at, o)
+	return t
+}
+
+// open accepts a connection from an address. It is nil if the listener closes it at once.
+func (l *table) open(t *testing.T, name, from string) *conns.Conn {
+	t.Helper()
+	before := len(l.closed)
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			accepted <- c
+		}
+		close(accepted)
+	}()
+	l.at.Dial(t, from)
+	if open, held, most := l.Counts(); held == most && open == most { // Accept waits for another one
+		l.Close()
+		<-accepted
+		if len(l.closed) != before+1 {
+			t.Errorf("%s: %d connections were closed", name, len(l.closed)-before)
+		}
+		return nil
+	}
+	c := (<-accepted).(*conns.Conn)
+	l.conns[name] = c
+	l.order = append(l.order, name)
+	return c
+}
+
+// left names the connections that are open, in the order of their coming.
+func (l *table) left() string {
+	var names []string
+	for _, name := range l.order {
+		if isOpen(l.conns[name]) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+var longAgo = time.Unix(1, 0)
+
+func isOpen(c *conns.Conn) bool {
+	end := c.Use(conns.Waiting)
+	defer end()
+	_ = c.SetReadDeadline(longAgo)
+	_, err := c.Read(make([]byte, 1))
+	return !strings.Contains(err.Error(), "closed")
+}
+
+// TestVictims checks which connection is closed for a new one. Steps are NAME=ADDRESS or what to do with a connection.
+func TestVictims(t *testing.T) {
+	do := map[string]func(*conns.Conn){
+		"use":   func(c *conns.Conn) { c.Use(conns.Waiting)() },
+		"begin": func(c *conns.Conn) { c.Use(conns.Begun) },
+		"know":  func(c *conns.Conn) { c.Know() },
+		"hold":  func(c *conns.Conn) { c.Hold(0) },
+		"serve": func(c *conns.Conn) { end, _ := c.Hold(0); end(); end() },
+	}
+	short := map[string]string{"a": "192.0.2.1", "b": "192.0.2.2"}
+	for name, c := range map[string]struct{ steps, want string }{
+		"the longest idle":           {"1=a 2=a 3=a 4=a", "2 3 4"},
+		"used again":                 {"1=a 2=a use=1 3=a 4=a", "1 3 4"},
+		"after a request":            {"1=a 2=a serve=1 3=a 4=a", "1 3 4"},
+		"of the address with most":   {"1=b 2=a 3=a 4=b", "1 3 4"},
+		"for any other":              {"1=b 2=a 3=a 4=a", "1 3 4"},
+		"idle before begun":          {"1=a 2=a begin=1 begin=2 3=b 4=a", "1 2 4"},
+		"begun before known":         {"1=a 2=a know=1 know=2 3=b begin=3 4=b", "1 2 4"},
+		"known before held":          {"1=a 2=a hold=1 hold=2 3=b know=3 4=a", "1 2 4"},
+		"the longest known":          {"1=a 2=a 3=a know=1 know=2 know=3 use=1 4=a", "1 3 4"},
+		"the new one, if all are":    {"1=a 2=a 3=a hold=1 hold=2 hold=3 4=a", "1 2 3"},
+		"one network of IPv6":        {"1=b 2=2001:db8::1 3=2001:db8::ffff:2 4=b", "1 3 4"},
+		"two networks of IPv6":       {"1=2001:db8::1 2=b 3=2001:db8:0:1::2 4=a", "2 3 4"},
+		"IPv4 within IPv6":           {"1=b 2=::ffff:192.0.2.1 3=a 4=b", "1 3 4"},
+		"all addresses of a machine": {"1=b 2=127.0.0.9 3=::1 4=b", "1 3 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := limit(conns.Options{Most: 3})
+			for _, step := range strings.Fields(c.steps) {
+				left, right, _ := strings.Cut(step, "=")
+				if f := do[left]; f != nil {
+					f(l.conns[right])
+				} else {
+					l.open(t, left, cmp.Or(short[right], right))
+				}
+			}
+			if got := l.left(); got != c.want {
+				t.Errorf("open are %s, want %s", got, c.want)
+			}
+			if len(l.closed) != 1 {
+				t.Errorf("%d were reported", len(l.closed))
+			}
+		})
+	}
+}
+
+// TestRandom checks that each connection may be the one, but none of a higher level.
+func TestRandom(t *testing.T) {
+	seen := map[string]bool{}
+	for range 200 {
+		l := limit(conns.Options{Most: 4, Random: true})
+		for i := range 4 {
+			l.open(t, fmt.Sprint(i), "192.0.2.1")
+		}
+		l.conns["0"].Use(conns.Begun)
+		l.open(t, "4", "192.0.2.1")
+		seen[l.left()] = true
+	}
+	if len(seen) != 3 || !seen["0 2 3 4"] || !seen["0 1 3 4"] || !seen["0 1 2 4"] {
+		t.Errorf("left are %v", seen)
+	}
+}
+
+// TestPerAddress checks that an address loses its own connections, but not the Known ones.
+func TestPerAddress(t *testing.T) {
+	const a, b = "192.0.2.1", "192.0.2.2"
+	l := limit(conns.Options{Most: 100, PerAddress: 2})
+	l.open(t, "other", b)
+	l.open(t, "known", a).Know()
+	l.open(t, "1", a)
+	l.open(t, "2", a)
+	l.open(t, "3", a)
+	if got := l.left(); got != "other known 2 3" {
+		t.Errorf("open are %s", got)
+	}
+	hold := func(name string, want bool) {
+		t.Helper()
+		if _, ok := l.conns[name].Hold(0); ok != want {
+			t.Errorf("%s is held: %v", name, ok)
+		}
+	}
+	hold("2", true)
+	hold("3", true)
+	l.open(t, "4", a)
+	hold("4", false)
+	hold("known", true)
+	hold("other", true)
+	l.conns["2"].Close()
+	hold("4", true)
+}
+
+// TestReserve checks that requests leave connections for others, and that a closed connection is not held.
+func TestReserve(t *testing.T) {
+	l := limit(conns.Options{Most: 4})
+	for i := range 4 {
+		l.open(t, fmt.Sprint(i), "192.0.2.1")
+	}
+	for i, want := range []bool{true, true, false} {
+		if _, ok := l.conns[fmt.Sprint(i)].Hold(2); ok != want {
+			t.Errorf("%d is held: %v", i, ok)
+		}
+	}
+	if _, ok := l.conns["1"].Hold(2); !ok {
+		t.Error("a connection with a request has no second one")
+	}
+	l.open(t, "4", "192.0.2.1")
+	if _, ok := l.conns["3"].Hold(0); !ok || l.left() != "0 1 3 4" {
+		t.Errorf("open are %s", l.left())
+	}
+	if _, ok := l.conns["2"].Hold(0); ok || l.conns["2"].Leave() {
+		t.Error("a closed connection is held")
+	}
+}
+
+// TestFiles checks that connections leave files to the process.
+func TestFiles(t *testing.T) {
+	l := limit(conns.Options{Most: 100})
+	for i := range 16 {
+		l.open(t, fmt.Sprint(i), "192.0.2.1")
+	}
+	failed := make(chan error)
+	go func() { _, err := l.Accept(); failed <- err }()
+	l.at.Fail(&net.OpError{Op: "accept", Err: syscall.EMFILE})
+	l.at.Fail(errors.New("another"))
+	if err := <-failed; err == nil || err.Error() != "another" {
+		t.Errorf("error %v", err)
+	}
+	if open, _, most := l.Counts(); open != 14 || most != 14 || !slices.Equal(l.fewer, []int{14}) {
+		t.Errorf("%d are open, at most %d, reported %v", open, most, l.fewer)
+	}
+	for name, c := range l.conns {
+		if isOpen(c) {
+			if _, ok := c.Hold(0); !ok {
+				t.Errorf("%s is not held", name)
+			}
+		}
+	}
+	go func() { _, err := l.Accept(); failed <- err }()
+	l.at.Fail(syscall.EMFILE)
+	if err := <-failed; !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("all have requests: error %v", err)
+	}
+}
+
+// TestAny checks what holds after any steps: counts are right, and none is lost.
+func TestAny(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	l := limit(conns.Options{Most: 20, PerAddress: 8})
+	var ends []func()
+	for i := range 4000 {
+		name := fmt.Sprint(i)
+		c := l.open(t, name, fmt.Sprintf("192.0.2.%d", random.IntN(6)))
+		switch random.IntN(6) {
+		case 0:
+			c.Know()
+		case 1:
+			ends = append(ends, c.Use(conns.Begun))
+		case 2:
+			if end, ok := c.Hold(4); ok {
+				ends = append(ends, end)
+			}
+		case 3:
+			c.Close()
+		}
+		for len(ends) > 5 {
+			ends[0]()
+			ends = ends[1:]
+		}
+		if open, held, _ := l.Counts(); open > 20 || held > 16 || held > 6 || open < held {
+			t.Fatalf("%d are open, %d held", open, held)
+		}
+	}
+	for _, c := range l.conns {
+		c.Close()
+		c.Close()
+	}
+	if open, held, _ := l.Counts(); open != 0 || held != 0 {
+		t.Errorf("%d are open, %d held", open, held)
+	}
+}
+
+// TestOf checks that a connection is found beneath others, and that none needs no care.
+func TestOf(t *testing.T) {
+	l := limit(conns.Options{Most: 1})
+	c := l.open(t, "1", "192.0.2.1")
+	if conns.Of(c) != c || conns.Of(over{c}) != c || conns.Of(c.Conn) != nil {
+		t.Error("not the connection")
+	}
+	var none *conns.Conn
+	none.Know()
+	none.Use(conns.Begun)()
+	if end, ok := none.Hold(0); !ok || !none.Leave() {
+		t.Error("none is not held")
+	} else {
+		end()
+	}
+	if err := c.CloseWrite(); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("half of a pipe: %v", err)
+	}
+}
+
+type over struct{ net.Conn }
+
+func (o over) NetConn() net.Conn { return o.Conn }
