@@ -5,16 +5,18 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // Conn is a connection of a Listener.
 type Conn struct {
 	net.Conn
-	of *Listener
+	of     *Listener
+	unread atomic.Bool
 
 	// The listener's lock guards all below.
 	peer  *peer
-	uses  [held + 1]int // of each level; the highest one counts
+	uses  [unread + 1]int // of each level; the highest one counts
 	known bool
 	gone  bool          // it is not in the table
 	at    *list.Element // among the peer's connections of its level; nil: it is held
@@ -31,6 +33,25 @@ func Of(c net.Conn) *Conn {
 		default:
 			return nil
 		}
+	}
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(b []byte) (int, error) {
+	if c.unread.Load() {
+		c.of.mu.Lock()
+		c.change(c.looked)
+		c.of.mu.Unlock()
+	}
+	return c.Conn.Read(b)
+}
+
+// looked says that the owner reads from the connection. The caller has the lock, and moves the connection.
+func (c *Conn) looked() {
+	if c.unread.CompareAndSwap(true, false) {
+		c.uses[unread]--
+		c.of.unread--
+		c.of.read.Signal()
 	}
 }
 
@@ -132,7 +153,7 @@ func (c *Conn) change(do func()) {
 }
 
 func (c *Conn) level() Level {
-	level := held
+	level := unread
 	for level > Waiting && c.uses[level] == 0 {
 		level--
 	}

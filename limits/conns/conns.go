@@ -4,6 +4,10 @@
 //   - A new connection is accepted at once. If it is one too many, an older one is closed: one of the lowest [Level],
 //     of the address with most connections of that level, the one whose level has stayed for the longest time. So who
 //     opens many connections loses those, and a connection with a request never goes while an idle one is left.
+//   - Some places stay with the lower levels, so that a new connection has the time to rise: a quarter with those that
+//     are Waiting, which could else be kept out by ones that have Begun, and a sixteenth with both.
+//   - A connection is not closed before its owner has begun to read from it, and the listener accepts few that it has
+//     not. So none is closed because the owner is slow, and not the client.
 //   - A bound per address holds besides, for connections that are not [Known]. An address is one of IPv4, the first 64
 //     bits of one of IPv6, or this machine: a client has all addresses of such a range.
 //   - The owner says what a connection is used for ([Conn.Use], [Conn.Hold], [Conn.Know]) as it finds out.
@@ -29,8 +33,15 @@ const (
 	Begun                // a request is being received
 	Known                // its client has shown who it is
 	held                 // it has a request, so it is not closed for another one
+	unread               // its owner has not read from it, which says nothing of it
 
 	levels = int(held) // that are closed for others
+)
+
+// The places that stay with lower levels, as parts of all.
+const (
+	waitingPart = 4  // with Waiting, before Begun
+	lowerPart   = 16 // with Waiting and Begun, before Known
 )
 
 // Options configure a listener.
@@ -55,9 +66,16 @@ type Listener struct {
 	most      int
 	open      int
 	held      int
+	counts    [levels]int // of connections that are not held
+	unread    int         // connections that their owner has not read from
+	closed    bool
+	read      *sync.Cond // unread or closed has changed
 	addresses map[address]*peer
 	queues    [levels]queue
 }
+
+// mostUnread bounds the connections that their owner has not read from: further ones wait in the system's queue.
+func (l *Listener) mostUnread() int { return max(min(64, l.most/8, l.o.PerAddress/8), 1) }
 
 // Limit returns a listener that accepts the connections of another one.
 func Limit(l net.Listener, o Options) *Listener {
@@ -65,6 +83,7 @@ func Limit(l net.Listener, o Options) *Listener {
 		o.PerAddress = o.Most
 	}
 	out := &Listener{Listener: l, o: o, most: o.Most, addresses: map[address]*peer{}}
+	out.read = sync.NewCond(&out.mu)
 	for i := range out.queues {
 		out.queues[i].level = Level(i)
 	}
@@ -74,6 +93,9 @@ func Limit(l net.Listener, o Options) *Listener {
 // Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
+		if !l.await() {
+			return nil, net.ErrClosed
+		}
 		raw, err := l.Listener.Accept()
 		if err != nil {
 			if (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.shrink() {
@@ -90,6 +112,25 @@ func (l *Listener) Accept() (net.Conn, error) {
 		c.gone = true
 		l.drop(c)
 	}
+}
+
+// await waits until the owner has read from enough connections. It reports false if the listener is closed.
+func (l *Listener) await() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.unread >= l.mostUnread() && !l.closed {
+		l.read.Wait()
+	}
+	return !l.closed
+}
+
+// Close implements net.Listener.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.read.Broadcast()
+	return l.Listener.Close()
 }
 
 // drop closes a connection that the table does not have any more.
@@ -126,7 +167,9 @@ func (l *Listener) add(c *Conn) (victim *Conn, ok bool) {
 		l.addresses[at] = p
 	}
 	c.peer = p
-	c.uses[Waiting] = 1
+	c.unread.Store(true)
+	c.uses[Waiting], c.uses[unread] = 1, 1
+	l.unread++
 	l.open++
 	p.all++
 	p.conns++
@@ -136,22 +179,38 @@ func (l *Listener) add(c *Conn) (victim *Conn, ok bool) {
 
 // victim returns the connection that matters least, or nil if all are held.
 func (l *Listener) victim() *Conn {
-	for i := range l.queues {
-		if q := &l.queues[i]; len(q.list) > 0 {
-			return l.pick(&q.list[0].waiting[i])
-		}
+	level := lowest(l.counts, l.most)
+	if level == held {
+		return nil
 	}
-	return nil
+	return l.pick(&l.queues[level].list[0].waiting[level])
 }
 
 // victimOf returns the connection of an address that matters least, or nil if all are held or Known.
 func (l *Listener) victimOf(p *peer) *Conn {
-	for i := range p.waiting[:Known] {
-		if p.waiting[i].Len() > 0 {
-			return l.pick(&p.waiting[i])
-		}
+	level := lowest([levels]int{p.waiting[Waiting].Len(), p.waiting[Begun].Len()}, l.o.PerAddress)
+	if level == held {
+		return nil
 	}
-	return nil
+	return l.pick(&p.waiting[level])
+}
+
+// lowest returns the level that loses a connection, by how many of each there are and how many there may be in all.
+func lowest(counts [levels]int, most int) Level {
+	w, b, k := counts[Waiting], counts[Begun], counts[Known]
+	switch {
+	case k > 0 && w+b <= most/lowerPart:
+		return Known
+	case b > 0 && w <= most/waitingPart:
+		return Begun
+	case w > 0:
+		return Waiting
+	case b > 0:
+		return Begun
+	case k > 0:
+		return Known
+	}
+	return held
 }
 
 // pick returns one of the connections of a level of an address.
@@ -171,6 +230,7 @@ func (l *Listener) remove(c *Conn) {
 		return
 	}
 	l.dequeue(c)
+	c.looked()
 	c.gone = true
 	l.open--
 	p := c.peer

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -56,6 +57,7 @@ func (l *table) open(t *testing.T, name, from string) *conns.Conn {
 		return nil
 	}
 	c := (<-accepted).(*conns.Conn)
+	look(c)
 	l.conns[name] = c
 	l.order = append(l.order, name)
 	return c
@@ -77,9 +79,64 @@ var longAgo = time.Unix(1, 0)
 func isOpen(c *conns.Conn) bool {
 	end := c.Use(conns.Waiting)
 	defer end()
+	return !strings.Contains(look(c).Error(), "closed")
+}
+
+// look reads from a connection, as its owner does, and does not wait.
+func look(c *conns.Conn) error {
 	_ = c.SetReadDeadline(longAgo)
 	_, err := c.Read(make([]byte, 1))
-	return !strings.Contains(err.Error(), "closed")
+	return err
+}
+
+// TestUnread checks that a connection that its owner has not read from is not closed for those that it has, and that
+// few of them are accepted.
+func TestUnread(t *testing.T) {
+	l := limit(conns.Options{Most: 1000})
+	accepted := make(chan net.Conn, 1000)
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	const most = 64
+	for range most {
+		l.at.Dial(t, "192.0.2.1")
+	}
+	var more sync.WaitGroup
+	more.Go(func() { l.at.Dial(t, "192.0.2.1") })
+	first := (<-accepted).(*conns.Conn)
+	for range most - 1 {
+		<-accepted
+	}
+	if open, _, _ := l.Counts(); open != most {
+		t.Errorf("%d are open", open)
+	}
+	look(first)
+	more.Wait()
+	<-accepted
+	l.Close()
+	if _, ok := <-accepted; ok {
+		t.Error("another one")
+	}
+
+	l = limit(conns.Options{Most: 32})
+	go l.at.Dial(t, "192.0.2.1")
+	unread, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		l.open(t, fmt.Sprint(i), "192.0.2.1")
+	}
+	if n := len(strings.Fields(l.left())); n != 31 || !isOpen(unread.(*conns.Conn)) {
+		t.Errorf("left are %s", l.left())
+	}
 }
 
 // TestVictims checks which connection is closed for a new one. Steps are NAME=ADDRESS or what to do with a connection.
@@ -123,6 +180,34 @@ func TestVictims(t *testing.T) {
 			}
 			if len(l.closed) != 1 {
 				t.Errorf("%d were reported", len(l.closed))
+			}
+		})
+	}
+}
+
+// TestRoom checks that connections of higher levels leave places to new ones, however many they are.
+func TestRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		rise func(*conns.Conn)
+		o    conns.Options
+		want int // new connections that stay
+	}{
+		"begun":               {func(c *conns.Conn) { c.Use(conns.Begun) }, conns.Options{Most: 32}, 8},
+		"begun of an address": {func(c *conns.Conn) { c.Use(conns.Begun) }, conns.Options{Most: 99, PerAddress: 32}, 8},
+		"known":               {func(c *conns.Conn) { c.Know() }, conns.Options{Most: 32}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := limit(c.o)
+			for i := range 32 {
+				c.rise(l.open(t, fmt.Sprint("old", i), "192.0.2.1"))
+			}
+			for i := range 100 {
+				l.open(t, fmt.Sprint("new", i), "192.0.2.1")
+			}
+			old := 32 - c.want - 1 // the last new one comes when one too many is Waiting
+			left := strings.Fields(l.left())
+			if n := len(left); n != 32 || left[old-1] != "old31" || left[old] != fmt.Sprint("new", 100-c.want-1) {
+				t.Errorf("left are %v", left)
 			}
 		})
 	}

@@ -55,13 +55,17 @@ func newPeer(a address) *peer {
 // enqueue puts a connection among those of its level.
 func (l *Listener) enqueue(c *Conn) {
 	level, p := c.level(), c.peer
-	if level == held {
+	switch level {
+	case unread:
+		return
+	case held:
 		l.held++
 		if !c.known {
 			p.held++
 		}
 		return
 	}
+	l.counts[level]++
 	c.at = p.waiting[level].PushBack(c)
 	if p.at[level] < 0 {
 		heap.Push(&l.queues[level], p)
@@ -73,13 +77,17 @@ func (l *Listener) enqueue(c *Conn) {
 // dequeue is the opposite of enqueue.
 func (l *Listener) dequeue(c *Conn) {
 	level, p := c.level(), c.peer
-	if level == held {
+	switch level {
+	case unread:
+		return
+	case held:
 		l.held--
 		if !c.known {
 			p.held--
 		}
 		return
 	}
+	l.counts[level]--
 	p.waiting[level].Remove(c.at)
 	c.at = nil
 	if p.waiting[level].Len() == 0 {
