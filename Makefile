@@ -13,7 +13,7 @@ RACE    := ./limits/jsonfit ./limits/conns/... ./limits/loglimit ./runtime/... .
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/... ./bench/links
 SAY     := @printf '\n== %s\n'
 
-.PHONY: bench-dryrun build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-fit bench-schemas test-interop test-schemas soak generate clean
+.PHONY: bench-dryrun build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-attacks bench-fit bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -272,6 +272,13 @@ bench-cpu-page:
 bench-hub: build
 	$(GO) build -o bin/bench-hub ./bench/hub
 	bin/bench-hub $(BENCH_HUB) $(INGOT) bench/results/hub.json
+
+# Times honest clients of a server alone and with attackers, and watches memory: bench/results/attacks.json.
+# BENCH_ATTACKS has additional arguments, such as -kinds idle.
+bench-attacks: build
+	@mkdir -p bench/results
+	$(GO) build -o bin/bench-attacks ./bench/attacks
+	bin/bench-attacks -ingot $(INGOT) -out bench/results/attacks.json $(BENCH_ATTACKS) testdata/models/demo
 
 # Times the tokenizer next to the Rust package, on one core: bench/results/tokenizer.json. The first run trains for
 # minutes. ROUNDS may be less than 7.
