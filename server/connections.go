@@ -18,7 +18,7 @@ func (s *Server) limitConnections(l net.Listener) net.Listener {
 	most := s.opts.Connections
 	perAddress := min(limits.ConnectionsPerAddress, max(most/2, 1))
 	return conns.Limit(l, conns.Options{
-		Most: most, PerAddress: perAddress,
+		Most: most, PerAddress: perAddress, Reserve: limits.ConnectionsReserve,
 		Closed: func(from net.Addr) {
 			s.opts.Log("too many connections, %d or %d of one address: closed one from %v", most, perAddress, from)
 		},
@@ -45,27 +45,21 @@ func connection(r *http.Request) *conns.Conn {
 // arrived: clients that send bodies slowly are not to keep others out. Uploads are few, and must keep coming.
 func (s *Server) hold(r *http.Request) (done func(), err error) {
 	c := connection(r)
-	reserve := s.reserve()
 	known := keys.From(r.Context()) != nil
 	if known {
 		c.Know()
-		reserve /= 2
 	}
 	if !known && r.Body != nil && r.ContentLength != 0 && !s.isUpload(r) {
-		b := &arriving{ReadCloser: r.Body, done: c.Use(conns.Begun), hold: func() (func(), bool) { return c.Hold(reserve) }}
+		b := &arriving{ReadCloser: r.Body, done: c.Use(conns.Begun), hold: c.Hold}
 		r.Body = b
 		return func() { b.done() }, nil
 	}
-	done, ok := c.Hold(reserve)
+	done, ok := c.Hold()
 	if !ok {
 		return nil, errConnections
 	}
 	return done, nil
 }
-
-// reserve is how many connections have no request without a key, so that requests with one and those for /healthz find
-// some. The latter never hold theirs.
-func (s *Server) reserve() int { return min(limits.ConnectionsReserve, s.opts.Connections/2) }
 
 var errConnections = wire.Errorf(http.StatusServiceUnavailable, "too many connections have a request; try again")
 

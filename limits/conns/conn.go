@@ -77,15 +77,19 @@ func (c *Conn) use(level Level) (end func()) {
 }
 
 // Hold keeps the connection open for a request until end is called, however many others come. It reports false, and
-// end is nil, if fewer than reserve connections would be left for others, if the address has as many requests as it may
-// have connections, or if the connection was closed for another one.
-func (c *Conn) Hold(reserve int) (end func(), ok bool) {
+// end is nil, if fewer connections than the reserve would be left for others, if the address has as many requests as it
+// may have connections, or if the connection was closed for another one.
+func (c *Conn) Hold() (end func(), ok bool) {
 	if c == nil {
 		return func() {}, true
 	}
 	l := c.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	reserve := min(l.o.Reserve, l.most/2)
+	if c.known {
+		reserve /= 2
+	}
 	switch {
 	case c.gone:
 		return nil, false

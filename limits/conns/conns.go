@@ -11,7 +11,7 @@
 //   - A bound per address holds besides, for connections that are not [Known]. An address is one of IPv4, the first 64
 //     bits of one of IPv6, or this machine: a client has all addresses of such a range.
 //   - The owner says what a connection is used for ([Conn.Use], [Conn.Hold], [Conn.Know]) as it finds out.
-//   - If the process has no file left for a connection, the listener closes connections and keeps fewer from then on.
+//   - If the process has no file left for a connection, the listener closes connections and keeps fewer for a while.
 //   - All types are safe for concurrent use. The methods of a nil [Conn] do nothing.
 package conns
 
@@ -48,6 +48,8 @@ const (
 type Options struct {
 	Most       int // open connections
 	PerAddress int // connections of one address that are not Known; 0: Most
+	// Reserve is how many of Most, but at most half, Hold leaves to others, and half as many if the connection is Known.
+	Reserve int
 	// Random closes any connection of the level and the address, not the one whose level has stayed for the longest
 	// time. That one is the next to finish if all are used for a short time only.
 	Random bool
@@ -68,6 +70,7 @@ type Listener struct {
 	held      int
 	counts    [levels]int // of connections that are not held
 	unread    int         // connections that their owner has not read from
+	accepted  int
 	closed    bool
 	read      *sync.Cond // unread or closed has changed
 	addresses map[address]*peer
@@ -171,6 +174,9 @@ func (l *Listener) add(c *Conn) (victim *Conn, ok bool) {
 	c.uses[Waiting], c.uses[unread] = 1, 1
 	l.unread++
 	l.open++
+	if l.accepted++; l.most < l.o.Most && l.accepted%afterConns == 0 {
+		l.most++
+	}
 	p.all++
 	p.conns++
 	l.enqueue(c)
@@ -243,17 +249,21 @@ func (l *Listener) remove(c *Conn) {
 	}
 }
 
-// share of the files that connections may have when the process has no more.
-const shareOfFiles, outOf = 7, 8
+// When the process has no more files, connections keep all but a part of theirs, and at least a few. They get one back
+// after a number of connections, in case that the process needed the files for a short time.
+const (
+	filesPart  = 8
+	leastFiles = 16
+	afterConns = 16
+)
 
-// shrink leaves an eighth of the files that connections have to the rest of the process. It reports whether it closed
-// any.
+// shrink leaves some of the files of connections to the rest of the process. It reports whether it closed any.
 func (l *Listener) shrink() bool {
 	l.mu.Lock()
-	l.most = max(min(l.most, l.open*shareOfFiles/outOf), 1)
+	l.most = min(l.most, max(l.open-l.open/filesPart, leastFiles))
 	most := l.most
 	var victims []*Conn
-	for l.open > l.most {
+	for l.open > l.most || len(victims) == 0 {
 		c := l.victim()
 		if c == nil {
 			break

@@ -145,8 +145,8 @@ func TestVictims(t *testing.T) {
 		"use":   func(c *conns.Conn) { c.Use(conns.Waiting)() },
 		"begin": func(c *conns.Conn) { c.Use(conns.Begun) },
 		"know":  func(c *conns.Conn) { c.Know() },
-		"hold":  func(c *conns.Conn) { c.Hold(0) },
-		"serve": func(c *conns.Conn) { end, _ := c.Hold(0); end(); end() },
+		"hold":  func(c *conns.Conn) { c.Hold() },
+		"serve": func(c *conns.Conn) { end, _ := c.Hold(); end(); end() },
 	}
 	short := map[string]string{"a": "192.0.2.1", "b": "192.0.2.2"}
 	for name, c := range map[string]struct{ steps, want string }{
@@ -244,7 +244,7 @@ func TestPerAddress(t *testing.T) {
 	}
 	hold := func(name string, want bool) {
 		t.Helper()
-		if _, ok := l.conns[name].Hold(0); ok != want {
+		if _, ok := l.conns[name].Hold(); ok != want {
 			t.Errorf("%s is held: %v", name, ok)
 		}
 	}
@@ -260,33 +260,41 @@ func TestPerAddress(t *testing.T) {
 
 // TestReserve checks that requests leave connections for others, and that a closed connection is not held.
 func TestReserve(t *testing.T) {
-	l := limit(conns.Options{Most: 4})
+	l := limit(conns.Options{Most: 4, Reserve: 2})
 	for i := range 4 {
 		l.open(t, fmt.Sprint(i), "192.0.2.1")
 	}
 	for i, want := range []bool{true, true, false} {
-		if _, ok := l.conns[fmt.Sprint(i)].Hold(2); ok != want {
+		if _, ok := l.conns[fmt.Sprint(i)].Hold(); ok != want {
 			t.Errorf("%d is held: %v", i, ok)
 		}
 	}
-	if _, ok := l.conns["1"].Hold(2); !ok {
+	if _, ok := l.conns["1"].Hold(); !ok {
 		t.Error("a connection with a request has no second one")
 	}
 	l.open(t, "4", "192.0.2.1")
-	if _, ok := l.conns["3"].Hold(0); !ok || l.left() != "0 1 3 4" {
+	l.conns["3"].Know()
+	if _, ok := l.conns["3"].Hold(); !ok || l.left() != "0 1 3 4" {
 		t.Errorf("open are %s", l.left())
 	}
-	if _, ok := l.conns["2"].Hold(0); ok || l.conns["2"].Leave() {
+	if _, ok := l.conns["2"].Hold(); ok || l.conns["2"].Leave() {
 		t.Error("a closed connection is held")
 	}
 }
 
 // TestFiles checks that connections leave files to the process.
 func TestFiles(t *testing.T) {
-	l := limit(conns.Options{Most: 100})
-	for i := range 16 {
+	l := limit(conns.Options{Most: 100, Reserve: 50})
+	for i := range 64 {
 		l.open(t, fmt.Sprint(i), "192.0.2.1")
 	}
+	counts := func(when string, open, held, most int) {
+		t.Helper()
+		if o, h, m := l.Counts(); o != open || h != held || m != most {
+			t.Errorf("%s: %d are open, %d held, at most %d", when, o, h, m)
+		}
+	}
+	counts("before", 64, 0, 100)
 	failed := make(chan error)
 	go func() { _, err := l.Accept(); failed <- err }()
 	l.at.Fail(&net.OpError{Op: "accept", Err: syscall.EMFILE})
@@ -294,27 +302,41 @@ func TestFiles(t *testing.T) {
 	if err := <-failed; err == nil || err.Error() != "another" {
 		t.Errorf("error %v", err)
 	}
-	if open, _, most := l.Counts(); open != 14 || most != 14 || !slices.Equal(l.fewer, []int{14}) {
-		t.Errorf("%d are open, at most %d, reported %v", open, most, l.fewer)
+	counts("without files", 56, 0, 56)
+	if !slices.Equal(l.fewer, []int{56}) {
+		t.Errorf("reported %v", l.fewer)
 	}
-	for name, c := range l.conns {
+	for _, c := range l.conns {
 		if isOpen(c) {
-			if _, ok := c.Hold(0); !ok {
-				t.Errorf("%s is not held", name)
-			}
+			c.Hold()
 		}
 	}
+	counts("with requests", 56, 28, 56)
 	go func() { _, err := l.Accept(); failed <- err }()
-	l.at.Fail(syscall.EMFILE)
-	if err := <-failed; !errors.Is(err, syscall.EMFILE) {
-		t.Errorf("all have requests: error %v", err)
+	var err error
+	for err == nil { // until only those with requests are left
+		select {
+		case l.at.Errors() <- syscall.EMFILE:
+		case err = <-failed:
+		}
 	}
+	if !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("error %v", err)
+	}
+	counts("without any files", 28, 28, 25)
+	for _, c := range l.conns {
+		c.Close()
+	}
+	for i := range 2000 {
+		l.open(t, fmt.Sprint("new", i), "192.0.2.1")
+	}
+	counts("at last", 100, 0, 100)
 }
 
 // TestAny checks what holds after any steps: counts are right, and none is lost.
 func TestAny(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	l := limit(conns.Options{Most: 20, PerAddress: 8})
+	l := limit(conns.Options{Most: 20, PerAddress: 8, Reserve: 4})
 	var ends []func()
 	for i := range 4000 {
 		name := fmt.Sprint(i)
@@ -325,7 +347,7 @@ func TestAny(t *testing.T) {
 		case 1:
 			ends = append(ends, c.Use(conns.Begun))
 		case 2:
-			if end, ok := c.Hold(4); ok {
+			if end, ok := c.Hold(); ok {
 				ends = append(ends, end)
 			}
 		case 3:
@@ -335,7 +357,7 @@ func TestAny(t *testing.T) {
 			ends[0]()
 			ends = ends[1:]
 		}
-		if open, held, _ := l.Counts(); open > 20 || held > 16 || held > 6 || open < held {
+		if open, held, _ := l.Counts(); open > 20 || held > 18 || open < held {
 			t.Fatalf("%d are open, %d held", open, held)
 		}
 	}
@@ -358,7 +380,7 @@ func TestOf(t *testing.T) {
 	var none *conns.Conn
 	none.Know()
 	none.Use(conns.Begun)()
-	if end, ok := none.Hold(0); !ok || !none.Leave() {
+	if end, ok := none.Hold(); !ok || !none.Leave() {
 		t.Error("none is not held")
 	} else {
 		end()

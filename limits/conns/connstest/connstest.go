@@ -44,6 +44,9 @@ func (l *Listener) Addr() net.Addr { return address("127.0.0.1") }
 // Fail lets one call of Accept return an error.
 func (l *Listener) Fail(err error) { l.incoming <- err }
 
+// Errors is the channel that Fail sends to.
+func (l *Listener) Errors() chan<- any { return l.incoming }
+
 // Dial connects from an address, and returns when the connection is accepted. The connection ends with the test.
 func (l *Listener) Dial(t testing.TB, from string) net.Conn {
 	t.Helper()
