@@ -52,7 +52,8 @@ func (a *app) cacheWarmCmd() *cobra.Command {
 		Use:   "warm NAME --prompt FILE",
 		Short: "Evaluate the beginning of prompts ahead of time",
 		Long: `Evaluate the beginning that many prompts share, such as a long system prompt, and keep the model's state in
-the prefix cache on disk. Servers with the same folder then start such prompts at its end.
+the prefix cache on disk. Servers of the same store and with the same folder then start such prompts at its
+end, whatever their API keys: all clients can find out that it was evaluated.
 
 FILE is the text of a system prompt, or a JSON object with "messages" and optionally "tools", as in a request
 to /v1/chat/completions. If the last message is not the user's or a tool's, the beginning ends where the next
@@ -99,6 +100,9 @@ func (a *app) cacheWarm(c *cobra.Command, name string, o cacheWarmOptions) error
 	if err != nil {
 		return err
 	}
+	if _, err := store.Secret(ctx); err != nil { // the folder could not be used
+		return err
+	}
 	style, err := openStyle(store, entry)
 	if err != nil {
 		return err
@@ -112,7 +116,7 @@ func (a *app) cacheWarm(c *cobra.Command, name string, o cacheWarmOptions) error
 	}
 	defer thread.Close()
 	model, err := batch.Open(ctx, thread, store, entry, runtime.Options{Float32: o.float32, KV: kv, PrefixCache: -1,
-		PrefixDir: o.dir, PrefixDisk: defaultCacheDisk})
+		PrefixDir: o.dir, PrefixDisk: defaultCacheDisk, Log: a.note})
 	if err != nil {
 		return err
 	}

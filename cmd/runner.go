@@ -45,7 +45,7 @@ func (a *app) runnerCmd() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				o.Loaded = loaded
+				o.Loaded, o.Log = loaded, a.note
 				if len(workers.list) > 0 {
 					return a.openOnWorkers(ctx, workers, way, store, entry, cpu, o)
 				}

@@ -64,6 +64,7 @@ with a registry. It asks first on a terminal; --yes agrees.
 	f.IntVar(&o.context, "context", 0, "KV cache size of a model in tokens (default by memory)")
 	f.StringVar(&o.cacheSize, "cache-size", "", "prefix cache in `bytes` per model; 0: off (default by memory)")
 	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` of the prefix cache on disk (see \"cache warm\")")
+	f.BoolVar(&o.shareCache, "share-cache", false, "let API keys reuse each other's cached prompts")
 	f.StringVar(&o.cacheDisk, "cache-disk", "", "prefix cache limit on disk in `bytes` (default 16GB)")
 	f.IntVar(&o.parallel, "num-parallel", 0, "running requests per model (default 32)")
 	f.IntVar(&o.queue, "queue", 0, "waiting requests per model before rejection (default 512)")
@@ -91,6 +92,7 @@ type serveOptions struct {
 	cacheSize       string
 	cacheDir        string
 	cacheDisk       string
+	shareCache      bool
 	parallel, queue int
 	maxGap          time.Duration
 	draft           string
@@ -225,6 +227,7 @@ func (a *app) serveNames(ctx context.Context, names []string, st *store.Store, y
 func (o serveOptions) server() (server.Options, error) {
 	s := server.Options{
 		Version: Version, Models: o.models, Context: o.context, CacheSize: -1, Float32: o.float32,
+		ShareCache: o.shareCache,
 	}
 	for _, n := range []struct {
 		flag  string

@@ -27,8 +27,9 @@ type Options struct {
 	// one rank.
 	Stages []int
 
-	Loaded func(part float64) // reports the progress of loading, 0 to 1; may be nil
-	Phase  func(name string)  // called when a phase of loading begins, in order; may be nil
+	Log    func(format string, args ...any) // for the operator; may be nil
+	Loaded func(part float64)               // reports the progress of loading, 0 to 1; may be nil
+	Phase  func(name string)                // called when a phase of loading begins, in order; may be nil
 }
 
 // Begin calls Phase, if there is one.

@@ -89,6 +89,9 @@ type Request struct {
 	// is refused, and one that is not complete ends, with ErrDeadline.
 	Deadline time.Duration
 	Pins     []Pin // beginnings of the prompt that the prefix cache evicts last
+	// Owner is whose prompt it is: what is kept of it serves requests of the same owner only. The owner prefix.Public is
+	// nobody's; what it has evaluated serves all.
+	Owner string `json:",omitempty"`
 
 	LogProbs    bool // report the log-probability of each generated token
 	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs

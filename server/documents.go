@@ -12,8 +12,8 @@ import (
 	"github.com/ingotml/ingot/pdf"
 )
 
-// documents caches the texts of PDF files by the files' hashes, since clients send a conversation's files with each
-// request. It is safe for concurrent use.
+// documents caches the texts of PDF files by owner and the files' hashes, since clients send a conversation's files with
+// each request. It is safe for concurrent use.
 type documents struct {
 	mu   sync.Mutex
 	list []document // least recently used first
@@ -21,9 +21,14 @@ type documents struct {
 }
 
 type document struct {
-	key  [sha256.Size]byte
+	key  documentKey
 	text string
 	err  error
+}
+
+type documentKey struct {
+	owner string
+	sum   [sha256.Size]byte
 }
 
 // PDFReader returns PDFText for the files of a request, whose number is limited. A file beyond the limit is an error
@@ -43,7 +48,7 @@ var errManyPDFs = fmt.Errorf("at most %d PDFs of a request are read", limits.PDF
 // PDFText returns the text of a PDF file as a prompt shows it: a line that says what it is, and each page behind a line
 // with its number. An error says why the file has no text; it is pdf.ErrNoPDF if the file is none.
 func (s *Server) PDFText(ctx context.Context, data []byte) (string, error) {
-	key := sha256.Sum256(data)
+	key := documentKey{s.cacheOwner(ctx), sha256.Sum256(data)}
 	if d, ok := s.documents.get(key); ok {
 		return d.text, d.err
 	}
@@ -86,7 +91,7 @@ func shownPDF(d *pdf.Document) string {
 	return b.String()
 }
 
-func (k *documents) get(key [sha256.Size]byte) (document, bool) {
+func (k *documents) get(key documentKey) (document, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := slices.IndexFunc(k.list, func(d document) bool { return d.key == key })

@@ -55,7 +55,7 @@ func TestManyPDFs(t *testing.T) {
 
 // The texts that are kept have limits. The least recently used one goes first.
 func TestDocumentsKept(t *testing.T) {
-	key := func(i int) [sha256.Size]byte { return sha256.Sum256([]byte{byte(i), byte(i >> 8)}) }
+	key := func(i int) documentKey { return documentKey{sum: sha256.Sum256([]byte{byte(i), byte(i >> 8)})} }
 	var k documents
 	for i := range limits.PDFsKept {
 		k.put(document{key: key(i), text: "x"})

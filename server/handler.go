@@ -144,8 +144,16 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // discardLog returns a logger that drops net/http's messages, which are about clients' broken connections.
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// Owner returns whose files and batches a request may use: the name of its key, or "".
-func Owner(ctx context.Context) string { return keys.From(ctx).String() }
+// Owner returns whose files, batches and responses a request may use: the owner of its key, or "".
+func Owner(ctx context.Context) string { return keys.From(ctx).Owner() }
+
+// cacheOwner returns the owner of what caches keep of a request: requests of other owners do not find it.
+func (s *Server) cacheOwner(ctx context.Context) string {
+	if s.opts.ShareCache {
+		return ""
+	}
+	return Owner(ctx)
+}
 
 // Do runs a request as if its owner had sent it, but regardless of how many requests the owner's key may run at once:
 // those of its clients go first. Errors are those of the context only.
@@ -153,7 +161,7 @@ func (s *Server) Do(ctx context.Context, owner string, q batches.Request) (batch
 	if err := s.yield(ctx); err != nil {
 		return batches.Response{}, err
 	}
-	key := s.opts.Keys.Named(owner)
+	key := s.opts.Keys.Owned(owner)
 	r, err := http.NewRequestWithContext(keys.With(ctx, key), http.MethodPost, q.URL, bytes.NewReader(q.Body))
 	if err != nil {
 		return batches.Response{}, err

@@ -86,6 +86,7 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 	}
 	defer lease.Release(j.Keep)
 	o.Load = load
+	j.Request.Owner = s.cacheOwner(ctx)
 	if j.Request.Deadline > 0 { // the model's process counts from now on
 		j.Request.Deadline = max(j.Request.Deadline-time.Since(j.Begun), time.Nanosecond)
 	}

@@ -47,15 +47,16 @@ type Options struct {
 	Link     *divide.Link // between ranks; nil: not known
 	Regroups bool         // Load can load a divided model again, so it need not stay loaded
 
-	Models    int            // maximum number of loaded models; 0: limited by memory only
-	Memory    int64          // memory limit of all models in bytes; 0: the machine's memory
-	KeepAlive time.Duration  // how long idle models stay loaded; 0: pool.DefaultKeepAlive
-	Context   int            // tokens of KV cache for a model's running requests; 0: depends on Memory
-	CacheSize int64          // bytes of a model's prefix cache; negative: depends on Memory
-	Float32   bool           // models compute in float32
-	Draft     runtime.Draft  // draft depth of requests that do not set one
-	KV        runtime.KVType // element type of KV caches
-	Variant   string         // identifies everything else in Load that affects a loaded model
+	Models     int            // maximum number of loaded models; 0: limited by memory only
+	Memory     int64          // memory limit of all models in bytes; 0: the machine's memory
+	KeepAlive  time.Duration  // how long idle models stay loaded; 0: pool.DefaultKeepAlive
+	Context    int            // tokens of KV cache for a model's running requests; 0: depends on Memory
+	ShareCache bool           // requests of all keys continue each other's prompts
+	CacheSize  int64          // bytes of a model's prefix cache; negative: depends on Memory
+	Float32    bool           // models compute in float32
+	Draft      runtime.Draft  // draft depth of requests that do not set one
+	KV         runtime.KVType // element type of KV caches
+	Variant    string         // identifies everything else in Load that affects a loaded model
 
 	// Certificate returns the TLS certificate of a connection; nil: connections have no TLS.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)

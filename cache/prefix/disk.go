@@ -1,14 +1,11 @@
 package prefix
 
 import (
-	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,19 +16,22 @@ import (
 
 // DiskOptions configure a [Disk].
 type DiskOptions struct {
-	Dir    string // created if needed; files of others in it are not touched
-	Model  string // everything beside the keys that determines a state: model digest, types, rule versions
-	Budget int64  // maximum bytes; 0: no limit
+	Dir    string                           // created if needed; files of others in it are not touched
+	Model  string                           // everything beside the keys that determines a state: model digest, types, rule versions
+	Secret []byte                           // required: only processes with the same one find and use each other's files
+	Budget int64                            // maximum bytes; 0: no limit
+	Log    func(format string, args ...any) // for the operator; may be nil
 }
 
 // Disk is the second tier of a prefix cache: entries evicted from a tree's memory are written there, and entries that a
 // prompt needs are read back, also by another process. Several processes may share a folder.
 //
-// A file holds one node. Its name has hashes of the model and of the keys up to the node's start, its probe, and its
-// end. Names are indexed in memory, so a lookup costs time proportional to the depth of a prompt's path. A file begins
-// with a checksum; a damaged file, or one of another version, is a miss and is deleted. Files are replaced atomically.
-// The least recently used files are evicted first, a node never before its descendants. Writing happens off the
-// engine's thread. If the disk cannot keep up, entries are dropped, except those that a tree leaves when it closes.
+// A file holds one node. Its name has keyed hashes of the model, the owner and the keys up to the node's start, its
+// probe, and its end. Names are indexed in memory, so a lookup costs time proportional to the depth of a prompt's path.
+// A file begins with an HMAC over its name and its content; one that has another is a miss and is deleted. Files are
+// replaced atomically. Of owners that have more than an equal share, the least recently used files are evicted first, a
+// node never before its descendants. Writing happens off the engine's thread. If the disk cannot keep up, entries are
+// dropped, except those that a tree leaves when it closes.
 type Disk struct {
 	opts DiskOptions
 
@@ -40,6 +40,7 @@ type Disk struct {
 	looked time.Time // when the folder was last read
 	seen   time.Time // the folder's modification time then
 	stats  DiskStats
+	told   sync.Once // that a file is not as it was written
 
 	queue chan write
 	look  chan struct{} // buffered, one element: the folder may have changed
@@ -73,6 +74,9 @@ const (
 func OpenDisk(o DiskOptions) (*Disk, error) {
 	d := &Disk{opts: o, index: newIndex(), queue: make(chan write, writesWait), look: make(chan struct{}, 1),
 		done: make(chan struct{})}
+	if len(o.Secret) == 0 {
+		return nil, errors.New("open prefix cache: there is no secret")
+	}
 	err := os.MkdirAll(o.Dir, 0o700)
 	if err == nil {
 		err = d.read()
@@ -147,11 +151,11 @@ func (d *Disk) Stats() DiskStats {
 	return s
 }
 
-// find lists the files that may serve a prompt. whole are nodes on its path, ordered by their ends. within are nodes
+// find lists the files of an owner that may serve a prompt. whole are nodes on its path, ordered by their ends. within are nodes
 // whose edge the prompt leaves or ends in, most recently used first. The path starts at the beginning of the prompt, or
 // at other positions whose prefix the caller has.
-func (d *Disk) find(keys []Key, from ...int) (whole, within []fileName) {
-	sums := newSums(d.opts.Model, keys)
+func (d *Disk) find(owner string, keys []Key, from ...int) (whole, within []fileName) {
+	sums := newSums(d.seed(owner), keys)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if time.Since(d.looked) > lookEvery {
@@ -166,7 +170,7 @@ func (d *Disk) find(keys []Key, from ...int) (whole, within []fileName) {
 // save queues a node for writing; keys are all keys up to its end. If the disk cannot keep up, it waits or drops the
 // node. It runs on the engine's thread.
 func (d *Disk) save(n *node, keys []Key, wait bool) {
-	name := nameOf(n, newSums(d.opts.Model, keys))
+	name := nameOf(n, d.tag(n.of.owner), newSums(d.seed(n.of.owner), keys))
 	d.mu.Lock()
 	there := d.index.files[name.String()] != nil
 	d.mu.Unlock()
@@ -226,8 +230,10 @@ func (d *Disk) write(w write) error {
 		return err
 	}
 	defer os.Remove(f.Name()) // no effect after the rename
-	sum := sha256.Sum256(w.payload)
-	_, err = f.Write(sum[:])
+	mac := d.mac(w.name)
+	mac.Write(w.payload)
+	sum := mac.Sum(nil)
+	_, err = f.Write(sum)
 	if err == nil {
 		_, err = f.Write(w.payload)
 	}
@@ -256,24 +262,6 @@ func (d *Disk) freshen(n fileName) {
 	}
 }
 
-// trim evicts files to keep the budget. Among files used at the same time, those with the farthest end go first.
-func (d *Disk) trim() {
-	if d.opts.Budget <= 0 || d.index.bytes <= d.opts.Budget {
-		return
-	}
-	var all []*stored
-	for _, f := range d.index.files {
-		all = append(all, f)
-	}
-	slices.SortFunc(all, func(a, b *stored) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(b.end, a.end)) })
-	for _, f := range all {
-		if d.index.bytes <= d.opts.Budget {
-			return
-		}
-		d.forget(f.fileName)
-	}
-}
-
 func (d *Disk) forget(n fileName) {
 	d.index.remove(n.String())
 	os.Remove(d.path(n)) // another process may have removed it already
@@ -284,7 +272,7 @@ func (d *Disk) load(t *mlx.Thread, name fileName, kinds []cache.Kind) (header no
 	ok bool) {
 	f, size, err := d.open(name)
 	if err == nil {
-		header, all, err = decodeNode(t, f, size, kinds)
+		header, all, err = decodeNode(t, d.mac(name), f, size, kinds)
 		f.Close()
 	}
 	if err == nil && (header.Start != name.start || header.End != name.end) {
@@ -297,7 +285,10 @@ func (d *Disk) load(t *mlx.Thread, name fileName, kinds []cache.Kind) (header no
 	case err == nil:
 		d.freshen(name)
 		d.stats.Loaded++
-	case errors.Is(err, cache.ErrEncoding) || errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, cache.ErrEncoding):
+		d.forget(name)
+		d.tell(name, err)
+	case errors.Is(err, fs.ErrNotExist):
 		d.forget(name)
 	}
 	return header, all, err == nil

@@ -20,9 +20,10 @@ type stored struct {
 	used time.Time
 }
 
-// fileName identifies the node of a file: START-END-HASH-HASH-HASH.state, with the hashes of the keys up to its start,
-// its probe and its end.
+// fileName identifies the node of a file: OWNER-START-END-HASH-HASH-HASH.state, with the hashes of the keys up to its
+// start, its probe and its end. Files of earlier versions have no owner. Nothing finds them, and they are evicted.
 type fileName struct {
+	owner                   string // see [Disk.tag]
 	start, end              int
 	atStart, atProbe, atEnd string
 }
@@ -38,12 +39,19 @@ const (
 )
 
 func (n fileName) String() string {
-	return fmt.Sprintf("%d-%d-%s-%s-%s%s", n.start, n.end, n.atStart, n.atProbe, n.atEnd, suffix)
+	owner := ""
+	if n.owner != "" {
+		owner = n.owner + "-"
+	}
+	return fmt.Sprintf("%s%d-%d-%s-%s-%s%s", owner, n.start, n.end, n.atStart, n.atProbe, n.atEnd, suffix)
 }
 
 func parseFileName(s string) (n fileName, ok bool) {
 	base, ours := strings.CutSuffix(s, suffix)
 	f := strings.Split(base, "-")
+	if ours && len(f) == 6 {
+		n.owner, f = f[0], f[1:]
+	}
 	if !ours || len(f) != 5 {
 		return n, false
 	}
@@ -54,16 +62,13 @@ func parseFileName(s string) (n fileName, ok bool) {
 	return n, err1 == nil && err2 == nil && 0 <= n.start && n.start < n.end && n.String() == s
 }
 
-func nameOf(n *node, s *sums) fileName {
-	name := fileName{start: n.start(), end: n.end}
+func nameOf(n *node, owner string, s *sums) fileName {
+	name := fileName{owner: owner, start: n.start(), end: n.end}
 	name.atStart, name.atProbe, name.atEnd = s.at(name.start), s.at(name.probe()), s.at(name.end)
 	return name
 }
 
-// version changes with the format and with the memory layout of state.
-const version = "ingot-prefix-1"
-
-// sums computes hashes of the model and a prompt's keys up to any position.
+// sums computes hashes of a seed and a prompt's keys up to any position.
 type sums struct {
 	keys   []Key
 	known  map[int]string
@@ -72,9 +77,9 @@ type sums struct {
 
 const sumStride = 64
 
-func newSums(model string, keys []Key) *sums {
+func newSums(seed []byte, keys []Key) *sums {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%d %s\n", version, len(model), model)
+	h.Write(seed)
 	return &sums{keys: keys, known: map[int]string{}, states: []hash.Cloner{h.(hash.Cloner)}}
 }
 

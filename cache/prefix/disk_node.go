@@ -1,11 +1,12 @@
 package prefix
 
 import (
-	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 
@@ -24,7 +25,7 @@ type nodeHeader struct {
 // maxNodeHeader suffices for a million keys.
 const maxNodeHeader = 32 << 20
 
-// encodeNode returns the input of decodeNode without the leading checksum.
+// encodeNode returns the input of decodeNode without the leading MAC.
 func encodeNode(n *node) []byte {
 	header := nodeHeader{Start: n.start(), End: n.end, Edge: n.edge}
 	var data []byte
@@ -46,17 +47,17 @@ func encodeNode(n *node) []byte {
 	return append(append(payload, head...), data...)
 }
 
-// decodeNode reads a node of size bytes with its checksum. What it returns has the right sum.
-func decodeNode(t *mlx.Thread, r io.Reader, size int64, kinds []cache.Kind) (nodeHeader, cache.Snapshots, error) {
-	want := make([]byte, sha256.Size)
+// decodeNode reads a node of size bytes with its MAC. What it returns has the right one.
+func decodeNode(t *mlx.Thread, mac hash.Hash, r io.Reader, size int64, kinds []cache.Kind) (nodeHeader,
+	cache.Snapshots, error) {
+	want := make([]byte, mac.Size())
 	if _, err := io.ReadFull(r, want); err != nil {
 		return nodeHeader{}, nil, fmt.Errorf("%w: %w", cache.ErrEncoding, err)
 	}
-	sum := sha256.New()
-	h, all, err := decodePayload(t, io.TeeReader(r, sum), size-sha256.Size, kinds)
-	if err == nil && !bytes.Equal(sum.Sum(nil), want) {
+	h, all, err := decodePayload(t, io.TeeReader(r, mac), size-int64(len(want)), kinds)
+	if err == nil && !hmac.Equal(mac.Sum(nil), want) {
 		all.Close()
-		err = fmt.Errorf("%w: its bytes have changed", cache.ErrEncoding)
+		err = fmt.Errorf("%w: its MAC is wrong", cache.ErrEncoding)
 	}
 	if err != nil {
 		return nodeHeader{}, nil, err
@@ -64,7 +65,7 @@ func decodeNode(t *mlx.Thread, r io.Reader, size int64, kinds []cache.Kind) (nod
 	return h, all, nil
 }
 
-// decodePayload is decodeNode without the checksum. Its size bytes are the header and the layers.
+// decodePayload is decodeNode without the MAC. Its size bytes are the header and the layers.
 func decodePayload(t *mlx.Thread, r io.Reader, size int64, kinds []cache.Kind) (h nodeHeader, all cache.Snapshots,
 	err error) {
 	if size, err = cache.ReadHeader(r, size, maxNodeHeader, &h); err != nil {

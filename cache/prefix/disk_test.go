@@ -2,6 +2,8 @@ package prefix
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/rand/v2"
@@ -19,8 +21,9 @@ import (
 
 func openDisk(t *testing.T, o DiskOptions) *Disk {
 	t.Helper()
-	if o.Model == "" {
-		o.Model = "a model"
+	o.Model = cmp.Or(o.Model, "a model")
+	if o.Secret == nil {
+		o.Secret = []byte("a secret")
 	}
 	d, err := OpenDisk(o)
 	if err != nil {
@@ -290,7 +293,7 @@ func TestDiskOrder(t *testing.T) {
 func TestIndexLookup(t *testing.T) {
 	x := newIndex()
 	add := func(keys []Key, start, end int) fileName {
-		s := newSums("m", keys)
+		s := newSums([]byte("m"), keys)
 		n := fileName{start: start, end: end}
 		n.atStart, n.atProbe, n.atEnd = s.at(start), s.at(n.probe()), s.at(end)
 		x.add(&stored{n, 10, time.Now()})
@@ -308,7 +311,7 @@ func TestIndexLookup(t *testing.T) {
 		add(join(prompt[:at], keys(10_000+100*i, 10_050+100*i)), at, at+50)
 	}
 	for range 2 {
-		s := newSums("m", prompt)
+		s := newSums([]byte("m"), prompt)
 		whole, within := x.find(s, nil)
 		if !slices.Equal(whole, path) || !slices.Equal(within, []fileName{half}) {
 			t.Errorf("found %v and %v", whole, within)
@@ -320,12 +323,12 @@ func TestIndexLookup(t *testing.T) {
 	}
 	// From where the caller has what comes before.
 	x.remove(path[3].String())
-	whole, _ := x.find(newSums("m", prompt), nil)
-	beyond, _ := x.find(newSums("m", prompt), []int{400})
+	whole, _ := x.find(newSums([]byte("m"), prompt), nil)
+	beyond, _ := x.find(newSums([]byte("m"), prompt), []int{400})
 	if !slices.Equal(whole, path[:3]) || !slices.Equal(beyond, slices.Concat(path[:3], path[4:])) {
 		t.Errorf("after a gap %d and %d nodes", len(whole), len(beyond))
 	}
-	if whole, within := x.find(newSums("another", prompt), nil); len(whole)+len(within) != 0 {
+	if whole, within := x.find(newSums([]byte("another"), prompt), nil); len(whole)+len(within) != 0 {
 		t.Error("of another model")
 	}
 	for name := range x.files {
@@ -339,13 +342,13 @@ func TestIndexLookup(t *testing.T) {
 // Sums at any position, in any order, are those of all keys before it.
 func TestSums(t *testing.T) {
 	list := keys(1, 400)
-	s := newSums("m", list)
+	s := newSums([]byte("m"), list)
 	for _, p := range []int{399, 0, 64, 63, 65, 128, 1, 399, 200} {
-		if got, want := s.at(p), newSums("m", list[:p]).at(p); got != want {
+		if got, want := s.at(p), newSums([]byte("m"), list[:p]).at(p); got != want {
 			t.Errorf("at %d: %s, want %s", p, got, want)
 		}
 	}
-	if s.at(5) == newSums("n", list).at(5) || s.at(5) == s.at(6) {
+	if s.at(5) == newSums([]byte("n"), list).at(5) || s.at(5) == s.at(6) {
 		t.Error("sums are alike")
 	}
 }
@@ -367,12 +370,15 @@ func TestDiskRandomRequests(t *testing.T) {
 	}
 }
 
-// sealed is a file with a right checksum.
+var fuzzKey = []byte("a key")
+
+// sealed is a file with a right MAC, under a key.
 func sealed(header, layers []byte) []byte {
 	payload := append(binary.LittleEndian.AppendUint32(nil, uint32(len(header))), header...)
 	payload = append(payload, layers...)
-	sum := sha256.Sum256(payload)
-	return append(sum[:], payload...)
+	mac := hmac.New(sha256.New, fuzzKey)
+	mac.Write(payload)
+	return append(mac.Sum(nil), payload...)
 }
 
 // Foreign bytes are refused, whatever they claim.
@@ -384,7 +390,7 @@ func FuzzDecodeNode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header, layers []byte) {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			b := sealed(header, layers)
-			_, all, err := decodeNode(e, bytes.NewReader(b), int64(len(b)), []cache.Kind{cache.Full})
+			_, all, err := decodeNode(e, hmac.New(sha256.New, fuzzKey), bytes.NewReader(b), int64(len(b)), []cache.Kind{cache.Full})
 			if err == nil {
 				all.Close()
 			}

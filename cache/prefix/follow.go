@@ -32,7 +32,7 @@ func (t *Tree) Evict(id uint64) error {
 			found = n
 		}
 	})
-	if found == nil || found == t.root || len(found.children) > 1 {
+	if found == nil || found.parent == nil || len(found.children) > 1 {
 		return fmt.Errorf("prefix: there is no node %d to evict", id)
 	}
 	t.drain(found)
@@ -54,9 +54,9 @@ func (t *Tree) Checksum() uint64 {
 	return h.Sum64()
 }
 
-// node numbers a node.
+// node numbers a node, which is in the part of its parent.
 func (t *Tree) node(n node) *node {
 	t.nodes++
-	n.id = t.nodes
+	n.id, n.of = t.nodes, n.parent.of
 	return &n
 }

@@ -35,6 +35,7 @@ type node struct {
 	children  []*node
 	edge      []Key
 	end       int // position of the edge's end
+	of        *part
 	snapshots cache.Snapshots
 	used      uint64    // tree clock when a session last began or ended here
 	id        uint64    // counts the tree's nodes from 1; 0: the root
@@ -127,7 +128,7 @@ func (t *Tree) split(n *node, k int) *node {
 	n.parent, n.edge = upper, slices.Clone(n.edge[k:])
 	before := t.size(n)
 	upper.snapshots, n.snapshots = n.snapshots.Split(upper.end)
-	t.bytes += t.size(upper) + t.size(n) - before
+	t.grow(n, t.size(upper)+t.size(n)-before)
 	return upper
 }
 
@@ -139,7 +140,7 @@ func (t *Tree) merge(n *node) {
 	c := n.children[0]
 	before := t.size(n) + t.size(c)
 	c.snapshots = n.snapshots.Merge(c.snapshots)
-	t.bytes += t.size(c) - before
+	t.grow(c, t.size(c)-before)
 	c.edge = slices.Concat(n.edge, c.edge)
 	c.parent, c.used, c.pinned = n.parent, max(n.used, c.used), later(n.pinned, c.pinned)
 	n.parent.children[slices.Index(n.parent.children, n)] = c
@@ -158,7 +159,7 @@ func (t *Tree) remove(n *node) {
 
 // drop closes a node's snapshots.
 func (t *Tree) drop(n *node) {
-	t.bytes -= t.size(n)
+	t.grow(n, -t.size(n))
 	n.snapshots.Close()
 	n.snapshots = nil
 }

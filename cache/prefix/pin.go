@@ -2,8 +2,8 @@ package prefix
 
 import "time"
 
-// pinShare is the share of the budget within which pins count. Beyond it they protect nothing, so that clients that pin
-// everything do not displace the entries of those that pin nothing.
+// pinShare is the part of an owner's share of the budget within which its pins count. Beyond it they protect nothing, so
+// that clients that pin everything do not displace the entries of those that pin nothing.
 const pinShare = 0.5
 
 // Pin protects the state of the first n positions of what the session has stored until a time: nodes that are not
@@ -14,18 +14,7 @@ func (s *Session) Pin(n int, until time.Time) {
 			p.pinned = until
 		}
 	}
-}
-
-// spares returns the function by which eviction spares nodes at a moment.
-func (t *Tree) spares(now time.Time) func(*node) bool {
-	pinned := int64(0)
-	t.each(func(n *node) {
-		if n.pinned.After(now) {
-			pinned += t.size(n)
-		}
-	})
-	within := float64(pinned) <= pinShare*float64(t.budget)
-	return func(n *node) bool { return within && n.pinned.After(now) }
+	s.of.until = later(s.of.until, until)
 }
 
 func later(a, b time.Time) time.Time {

@@ -71,7 +71,7 @@ func TestPinSplit(t *testing.T) {
 		s.Leave()
 		s.seq.Free()
 		w.run(join(keys(1, 5), keys(20, 24)), 30)
-		n, matched := w.root.match(keys(1, 5))
+		n, matched := w.part("").root.match(keys(1, 5))
 		if matched != 4 || !n.pinned.Equal(until) {
 			t.Errorf("the node at %d is pinned until %v", matched, n.pinned)
 		}

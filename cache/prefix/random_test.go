@@ -29,6 +29,7 @@ func (w *world) walk(r *rand.Rand, steps int) {
 			for range 1 + r.IntN(12) {
 				prompt = append(prompt, Key(1+r.IntN(3)))
 			}
+			w.owner = []string{"", "", "a", "b", Public}[len(prompt)%5]
 			live = append(live, w.begin(prompt...))
 		case len(live) == 0:
 		case op < 8:

@@ -24,7 +24,7 @@ func (w *world) weigh(of func(s *cache.Snapshot) int64) {
 
 // at is the node that ends where keys do; nil if there is none.
 func (w *world) at(keys []Key) *node {
-	n, matched := w.root.match(keys)
+	n, matched := w.part("").root.match(keys)
 	if matched != len(keys) || n.end != len(keys) {
 		return nil
 	}
@@ -59,7 +59,7 @@ func TestSplitMergeRoundTrip(t *testing.T) {
 		w.run(join(prompt, []Key{41, 42, 43}), 44) // a grandchild, where nothing is extended in place
 		whole := w.at(join(prompt, []Key{41}))
 		if whole == nil {
-			whole = w.root.children[0]
+			whole = w.part("").root.children[0]
 		}
 		end, children, used, before := whole.end, len(whole.children), whole.used, w.bytes
 		whole.user = true
@@ -72,7 +72,7 @@ func TestSplitMergeRoundTrip(t *testing.T) {
 		whole.used = used + 5
 		w.merge(upper)
 		w.check()
-		if whole.end != end || whole.start() != 0 || !whole.user || whole.used != used+5 || whole.parent != w.root ||
+		if whole.end != end || whole.start() != 0 || !whole.user || whole.used != used+5 || whole.parent != w.part("").root ||
 			w.bytes != before {
 			t.Errorf("merged: [%d, %d), user %v, used %d, %d bytes of %d", whole.start(), whole.end, whole.user, whole.used,
 				w.bytes, before)
@@ -89,9 +89,9 @@ func TestSplitMergeRoundTrip(t *testing.T) {
 // A merged node's grandchildren are its child's.
 func TestMergeKeepsGrandchildren(t *testing.T) {
 	tree := New(nil, 0)
-	a := tree.place(keys(1, 4))
-	b := tree.place(keys(1, 8))
-	c, d := tree.place(keys(1, 10)), tree.place(join(keys(1, 8), keys(30, 33)))
+	a := tree.place(tree.part(""), keys(1, 4))
+	b := tree.place(tree.part(""), keys(1, 8))
+	c, d := tree.place(tree.part(""), keys(1, 10)), tree.place(tree.part(""), join(keys(1, 8), keys(30, 33)))
 	b.user = true
 	tree.merge(a)
 	if !slices.Equal(b.edge, keys(1, 8)) || !b.user || len(b.children) != 2 || c.parent != b || d.parent != b ||
@@ -122,7 +122,7 @@ func TestFiveConversations(t *testing.T) {
 			if n := w.at(s.keys); n == nil || !w.whole(n) {
 				t.Errorf("conversation %d, which has just ended, is not there whole", i)
 			}
-			for n := w.at(s.keys); n != nil && n != w.root; n = n.parent {
+			for n := w.at(s.keys); n != nil && n != w.part("").root; n = n.parent {
 				if !w.recurrent() && w.windows[1] != 3 && !n.held() {
 					t.Errorf("the path in use has a gap at %d", n.end)
 				}
@@ -331,14 +331,14 @@ func TestLayersWithoutState(t *testing.T) {
 func TestSiblings(t *testing.T) {
 	tree := New(nil, 0)
 	for i := range 30 {
-		tree.place(join(keys(1, 4), []Key{Key(100 + i)}, keys(50, 50+i)))
+		tree.place(tree.part(""), join(keys(1, 4), []Key{Key(100 + i)}, keys(50, 50+i)))
 	}
 	for i := range 30 {
 		want := join(keys(1, 4), []Key{Key(100 + i)}, keys(50, 50+i))
-		if n, matched := tree.root.match(join(want, []Key{999})); matched != len(want) || n.end != len(want) {
+		if n, matched := tree.part("").root.match(join(want, []Key{999})); matched != len(want) || n.end != len(want) {
 			t.Errorf("child %d: %d keys match a node at %d", i, matched, n.end)
 		}
-		if _, matched := tree.root.match(want[:3+i/8]); matched != 3+i/8 {
+		if _, matched := tree.part("").root.match(want[:3+i/8]); matched != 3+i/8 {
 			t.Errorf("child %d: %d keys match", i, matched)
 		}
 	}
@@ -348,12 +348,12 @@ func TestSiblings(t *testing.T) {
 func TestPictureKeys(t *testing.T) {
 	cat, dog := slices.Repeat([]Key{Picture(7)}, 6), slices.Repeat([]Key{Picture(8)}, 6)
 	tree := New(nil, 0)
-	a := tree.place(join(keys(1, 4), cat, keys(20, 23)))
-	tree.place(join(keys(1, 4), dog, keys(20, 23)))
+	a := tree.place(tree.part(""), join(keys(1, 4), cat, keys(20, 23)))
+	tree.place(tree.part(""), join(keys(1, 4), dog, keys(20, 23)))
 	if a.parent.end != 3 || len(a.parent.children) != 2 {
 		t.Errorf("two pictures part at %d", a.parent.end)
 	}
-	if _, matched := tree.root.match(join(keys(1, 4), keys(7, 8))); matched != 3 {
+	if _, matched := tree.part("").root.match(join(keys(1, 4), keys(7, 8))); matched != 3 {
 		t.Errorf("a token is taken for a picture: %d keys match", matched)
 	}
 	if fmt.Sprint(Picture(7)) == fmt.Sprint(Tokens([]int32{7})[0]) {

@@ -2,6 +2,7 @@ package prefix
 
 import (
 	"slices"
+	"time"
 
 	"github.com/ingotml/ingot/cache"
 )
@@ -9,6 +10,7 @@ import (
 // Session is a live sequence's place in the tree.
 type Session struct {
 	t      *Tree
+	of     *part
 	seq    *cache.Sequence
 	keys   []Key // of the prompt
 	at     *node // deepest node that ends where the sequence has been
@@ -18,33 +20,36 @@ type Session struct {
 }
 
 // Begin restores an empty sequence to the longest prefix of keys that its layers support, but leaves at least one key
-// to evaluate. End the session with Close or Leave.
-func (t *Tree) Begin(seq *cache.Sequence, keys []Key) *Session {
-	return t.BeginWithin(seq, keys, len(keys))
+// to evaluate. Only entries of the owner and of [Public] are used, and the session stores entries of the owner. End it
+// with Close or Leave.
+func (t *Tree) Begin(owner string, seq *cache.Sequence, keys []Key) *Session {
+	return t.BeginWithin(owner, seq, keys, len(keys))
 }
 
 // BeginWithin is Begin for a prompt of which at most some keys may be restored.
-func (t *Tree) BeginWithin(seq *cache.Sequence, keys []Key, most int) *Session {
-	s := &Session{t: t, seq: seq, keys: slices.Clone(keys)}
+func (t *Tree) BeginWithin(owner string, seq *cache.Sequence, keys []Key, most int) *Session {
+	s := &Session{t: t, of: t.part(owner), seq: seq, keys: slices.Clone(keys)}
 	if t.log != nil {
 		t.log.Began(s, seq, keys, most)
 	}
 	most = min(most, max(len(keys)-1, 0))
-	t.fetch(keys[:most])
-	last, matched := t.root.match(keys)
+	s.of.use(time.Now())
+	t.fetch(s.of, keys[:most], 0)
+	last, matched := s.of.root.match(keys)
 	if matched > most {
-		last, matched = t.root.match(keys[:most])
+		last, matched = s.of.root.match(keys[:most])
 	}
 	path := last.path()
 	s.cached = t.restore(seq, path, matched)
-	if s.cached < matched {
-		s.branch = matched
-	}
-	s.at = t.root
+	s.at = s.of.root
 	for _, n := range path {
 		if n.end <= s.cached {
 			s.at = n
 		}
+	}
+	matched = max(matched, s.restorePublic(keys[:most]))
+	if s.cached < matched {
+		s.branch = matched
 	}
 	t.sessions[s] = true
 	if s.cached > s.at.end && !t.splittable() {
@@ -60,6 +65,24 @@ func (t *Tree) BeginWithin(seq *cache.Sequence, keys []Key, most int) *Session {
 	}
 	t.evict()
 	return s
+}
+
+// restorePublic restores the sequence to the state of a public entry that reaches farther than the owner's. It returns
+// how many keys public entries match.
+func (s *Session) restorePublic(keys []Key) (matched int) {
+	t, public := s.t, s.t.part(Public)
+	if s.of == public {
+		return 0
+	}
+	t.fetch(public, keys, s.cached)
+	if _, reached := t.reach(public, keys); reached <= s.cached {
+		return 0
+	}
+	last, matched := public.root.match(keys)
+	s.cached = t.restore(s.seq, last.path(), matched)
+	public.use(time.Now())
+	t.touch(last)
+	return matched
 }
 
 // restore brings all layers to one offset, at most target, and returns it. If layers differ in the offsets they can
@@ -118,6 +141,7 @@ func (s *Session) Continue(keys []Key) {
 	if s.t.log != nil {
 		s.t.log.Continued(s, keys)
 	}
+	s.of.use(time.Now())
 	s.keys, s.cached, s.branch = slices.Clone(keys), s.seq.Offset(), 0
 	s.t.stats.Lookups++
 	s.t.stats.Hits++
@@ -125,6 +149,9 @@ func (s *Session) Continue(keys []Key) {
 	s.t.stats.Cached += int64(s.cached)
 	s.t.touch(s.at)
 }
+
+// Owner returns whose entries the session stores.
+func (s *Session) Owner() string { return s.of.owner }
 
 // Cached returns how many keys of the prompt need no evaluation.
 func (s *Session) Cached() int { return s.cached }

@@ -13,7 +13,7 @@ import (
 type Tree struct {
 	kinds    []cache.Kind
 	budget   int64
-	root     *node
+	parts    []*part // in the order of their first sessions
 	bytes    int64
 	clock    uint64
 	sessions map[*Session]bool
@@ -44,7 +44,7 @@ type Stats struct {
 // New returns an empty tree for sequences with these kinds of layers. budget limits the bytes of snapshots; 0 is no
 // limit. Nodes used by live sessions may exceed it.
 func New(kinds []cache.Kind, budget int64) *Tree {
-	return &Tree{kinds: slices.Clone(kinds), budget: budget, root: &node{}, sessions: map[*Session]bool{}}
+	return &Tree{kinds: slices.Clone(kinds), budget: budget, sessions: map[*Session]bool{}}
 }
 
 // SetDisk sets a second tier for evicted entries and for those left when the tree closes. The caller closes it, after
@@ -98,7 +98,7 @@ func (t *Tree) Stats() Stats {
 	s := t.stats
 	s.Bytes, s.Budget = t.bytes, t.budget
 	t.each(func(n *node) {
-		if n != t.root {
+		if n.parent != nil {
 			s.Nodes++
 		}
 	})
@@ -113,11 +113,14 @@ func (t *Tree) Close() {
 	t.sessions = map[*Session]bool{}
 	t.spillAll()
 	t.each(t.drop)
-	t.root = &node{}
+	t.parts = nil
 }
 
 func (t *Tree) each(fn func(*node)) {
-	todo := []*node{t.root}
+	var todo []*node
+	for _, p := range t.parts {
+		todo = append(todo, p.root)
+	}
 	for len(todo) > 0 {
 		n := todo[len(todo)-1]
 		todo = append(todo[:len(todo)-1], n.children...)
@@ -152,31 +155,31 @@ func (t *Tree) attach(n *node, seq *cache.Sequence) {
 			n.snapshots[i] = l.Snapshot(n.start())
 		}
 	}
-	t.bytes += t.size(n) - before
+	t.grow(n, t.size(n)-before)
 }
 
-// evict keeps the budget. Candidates are all nodes but the root, those on a session's path and those with several
-// children. Those that are not pinned go first, of these the least recently used one, then the one with the farthest
-// end, then the largest. A leaf is removed; a node with a single child is merged with it, which frees windows and
-// recurrent state. A user's mark protects from neither.
+// evict keeps the budget. Candidates are all nodes but the roots, those on a session's path and those with several
+// children. The first in [Tree.order] goes, of these the least recently used one, then the one with the farthest end,
+// then the largest. A leaf is removed; a node with a single child is merged with it, which frees windows and recurrent
+// state. A user's mark protects from neither.
 func (t *Tree) evict() {
 	if t.budget <= 0 || t.follows {
 		return
 	}
 	for t.bytes > t.budget {
-		live := map[*node]bool{t.root: true}
+		live := map[*node]bool{}
 		for s := range t.sessions {
 			for n := s.at; n != nil; n = n.parent {
 				live[n] = true
 			}
 		}
 		var oldest *node
-		spared := t.spares(time.Now())
+		order := t.order(time.Now())
 		t.each(func(n *node) {
-			if live[n] || len(n.children) > 1 {
+			if live[n] || n.parent == nil || len(n.children) > 1 {
 				return
 			}
-			if oldest == nil || spared(oldest) && !spared(n) || spared(oldest) == spared(n) && t.older(n, oldest) < 0 {
+			if oldest == nil || cmp.Or(cmp.Compare(order(n), order(oldest)), t.older(n, oldest)) < 0 {
 				oldest = n
 			}
 		})

@@ -32,8 +32,9 @@ var environments = []environment{
 type world struct {
 	environment
 	*Tree
-	t *testing.T
-	e *mlx.Thread
+	t     *testing.T
+	e     *mlx.Thread
+	owner string // of the next sessions
 }
 
 // each runs a test in all environments.
@@ -49,7 +50,7 @@ func in(t *testing.T, env environment, budget int64, fn func(w *world)) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		before := e.Memory().Arrays
 		e.Scope(func() {
-			w := &world{env, New(env.kinds, budget), t, e}
+			w := &world{environment: env, Tree: New(env.kinds, budget), t: t, e: e}
 			fn(w)
 			w.check()
 			w.Close()
@@ -75,7 +76,7 @@ type talk struct {
 func (w *world) begin(prompt ...Key) *talk {
 	w.t.Helper()
 	s := &talk{w: w, seq: cache.NewSequence(w.environment.kinds), keys: slices.Clone(prompt)}
-	s.Session = w.Begin(s.seq, prompt)
+	s.Session = w.Begin(w.owner, s.seq, prompt)
 	s.same()
 	if s.Cached() >= len(prompt) {
 		w.t.Errorf("all %d keys are cached, want one left", len(prompt))
@@ -166,10 +167,12 @@ func (w *world) wantRun(evaluated, branch int, prompt []Key, said ...Key) {
 func (w *world) check() {
 	w.t.Helper()
 	var bytes int64
+	of := map[*part]int64{}
 	seen := map[*cache.Snapshot]bool{}
 	w.each(func(n *node) {
 		bytes += w.size(n)
-		if n == w.root {
+		of[n.of] += w.size(n)
+		if n.parent == nil {
 			if n.end != 0 || len(n.edge) != 0 || n.held() {
 				w.t.Error("the root holds something")
 			}
@@ -202,8 +205,13 @@ func (w *world) check() {
 	if bytes != w.bytes {
 		w.t.Errorf("the tree counts %d bytes and holds %d", w.bytes, bytes)
 	}
+	for _, p := range w.parts {
+		if of[p] != p.bytes {
+			w.t.Errorf("%q is said to have %d bytes and has %d", p.owner, p.bytes, of[p])
+		}
+	}
 	for s := range w.sessions {
-		if n := s.at; n != w.root && !slices.Contains(n.parent.children, n) {
+		if n := s.at; n.parent != nil && !slices.Contains(n.parent.children, n) {
 			w.t.Error("a session stands on a node that is not in the tree")
 		}
 	}

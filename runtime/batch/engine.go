@@ -78,7 +78,7 @@ func open(
 		return nil
 	})
 	if err == nil {
-		err = e.prefixes.openDisk(ctx, m, entry.Digest, o)
+		err = e.prefixes.openDisk(ctx, m, store, entry.Digest, o)
 	}
 	if err != nil {
 		e.Close()

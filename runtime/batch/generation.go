@@ -113,7 +113,7 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 		g.text.follow(r.Prompt)
 	}
 	g.pictures.prompt = placed
-	g.cached.keys = placed.Keys(r.Prompt)
+	g.cached.owner, g.cached.keys = r.Owner, placed.Keys(r.Prompt)
 	for _, p := range r.Pins { // pictures have grown since; most come before the end of a pin
 		g.cached.pins = append(g.cached.pins, runtime.Pin{Tokens: p.Tokens + len(r.Prompt) - length, TTL: p.TTL})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/cache/prefix"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
@@ -40,18 +41,26 @@ func newPrefixes(kinds []cache.Kind, size int64) *prefixes {
 
 // openDisk opens the second tier in the options' folder, if there is one. Its entries are valid only for the same
 // weights, engine and settings.
-func (p *prefixes) openDisk(ctx context.Context, m *load.Model, image digest.Digest, o runtime.Options) error {
+func (p *prefixes) openDisk(ctx context.Context, m *load.Model, st *store.Store, image digest.Digest,
+	o runtime.Options) error {
 	if p.tree == nil || o.PrefixDir == "" || p.ranks != nil { // a file would have the state of one rank
+		return nil
+	}
+	secret, err := st.Secret(ctx)
+	if err != nil { // the folder is of no use, but the model is
+		if o.Log != nil {
+			o.Log("the prefix cache on disk is off: %v", err)
+		}
 		return nil
 	}
 	info := m.Thread.Info()
 	var cpu mlx.CPUReport
-	err := m.Thread.Do(ctx, func() error { cpu = m.Thread.CPU(); return nil })
+	err = m.Thread.Do(ctx, func() error { cpu = m.Thread.CPU(); return nil })
 	if err != nil {
 		return err
 	}
 	p.disk, err = prefix.OpenDisk(prefix.DiskOptions{
-		Dir: o.PrefixDir, Budget: o.PrefixDisk,
+		Dir: o.PrefixDir, Budget: o.PrefixDisk, Secret: secret, Log: o.Log,
 		Model: fmt.Sprintf("%s MLX %s %s %s fast %v kv %s", image, info.Version, info.Flavour, m.Weights.DType, cpu.Fast,
 			o.KV),
 	})
@@ -89,6 +98,7 @@ func (p *prefixes) written() <-chan struct{} {
 
 // cachedState is a request's part in the prefix cache.
 type cachedState struct {
+	owner     string
 	session   *prefix.Session // nil before admission and without a cache
 	keys      []prefix.Key    // of the request's tokens
 	snapshots []int           // prompt positions at which to take a snapshot, ascending, without passed ones
@@ -172,9 +182,9 @@ func (g *generation) startSession() {
 	switch usable, scores := g.unscored(); {
 	case scores:
 		g.prefixes.unpark()
-		g.cached.session = g.prefixes.tree.BeginWithin(g.seq, keys, usable)
+		g.cached.session = g.prefixes.tree.BeginWithin(g.cached.owner, g.seq, keys, usable)
 	case !g.prefixes.takeOver(g):
-		g.cached.session = g.prefixes.tree.Begin(g.seq, keys)
+		g.cached.session = g.prefixes.tree.Begin(g.cached.owner, g.seq, keys)
 	}
 	if g.stats.Tokens == 0 {
 		g.stats.CachedTokens = min(g.cached.session.Cached(), g.stats.PromptTokens)

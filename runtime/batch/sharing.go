@@ -16,7 +16,7 @@ type overlap struct {
 	keys int
 }
 
-// findOverlaps records the running requests with which g shares more of its prompt than its session restored.
+// findOverlaps records the owner's running requests with which g shares more of its prompt than its session restored.
 func (b *batcher) findOverlaps(g *generation) {
 	g.overlaps = nil
 	if _, scores := g.unscored(); scores || g.cached.session == nil {
@@ -24,7 +24,7 @@ func (b *batcher) findOverlaps(g *generation) {
 	}
 	usable := g.cached.keys[:len(g.tokens)-1] // at least one position is left to evaluate
 	for _, r := range b.running {
-		if r == g || r.cached.session == nil {
+		if r == g || r.cached.session == nil || r.cached.owner != g.cached.owner {
 			continue
 		}
 		if n := prefix.Common(usable, r.cached.keys); n >= g.cached.session.Cached()+b.minShared {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
@@ -307,7 +308,8 @@ func (f *traffic) request() runtime.Request {
 		}
 		n := 1 + f.IntN(12)
 		if len(p.tokens)+8*len(p.pictures)+n < f.l.Processor().Context() && len(p.pictures) < 4 {
-			return runtime.Request{Prompt: p.tokens, Pictures: p.pictures, MaxTokens: n, IgnoreEOS: true}
+			return runtime.Request{Prompt: p.tokens, Pictures: p.pictures, MaxTokens: n, IgnoreEOS: true,
+				Owner: []string{"", "", "a", prefix.Public}[n%4]}
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (f *Formats) Constrain(ctx context.Context, r runtime.Request, budget int) 
 	if r.Format.Kind == "" {
 		return c, nil
 	}
-	compiled, err := f.grammar(ctx, r.Format)
+	compiled, err := f.grammar(ctx, r.Owner, r.Format)
 	if err != nil {
 		return nil, err
 	}

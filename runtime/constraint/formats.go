@@ -33,7 +33,14 @@ type Formats struct {
 	vocabulary func() *grammar.Vocabulary // computed on first use
 
 	mu       sync.Mutex
-	compiled map[runtime.Format]*grammar.Grammar
+	compiled map[owned]*grammar.Grammar
+}
+
+// owned is a format of an owner. What one owner has compiled does not make another one's request faster, which would
+// tell that the schema was there.
+type owned struct {
+	owner  string
+	format runtime.Format
 }
 
 // New returns the formats of a model with the given tokenizer, end-of-sequence tokens and number of logits.
@@ -47,11 +54,12 @@ func New(tok *tokenizer.Tokenizer, ends []int32, logits int64) *Formats {
 // maxFormats bounds the number of compiled grammars.
 const maxFormats = 64
 
-// grammar returns the compiled grammar of a format.
-func (f *Formats) grammar(ctx context.Context, of runtime.Format) (*grammar.Grammar, error) {
+// grammar returns the compiled grammar of an owner's format.
+func (f *Formats) grammar(ctx context.Context, owner string, of runtime.Format) (*grammar.Grammar, error) {
 	of = runtime.Format{Kind: of.Kind, Source: of.Source, StrictSchema: of.StrictSchema, BestEffort: of.BestEffort}
+	key := owned{owner, of}
 	f.mu.Lock()
-	g := f.compiled[of]
+	g := f.compiled[key]
 	f.mu.Unlock()
 	if g != nil {
 		return g, nil
@@ -66,7 +74,7 @@ func (f *Formats) grammar(ctx context.Context, of runtime.Format) (*grammar.Gram
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.compiled == nil {
-		f.compiled = map[runtime.Format]*grammar.Grammar{}
+		f.compiled = map[owned]*grammar.Grammar{}
 	}
 	for old := range f.compiled { // evict any of them
 		if len(f.compiled) < maxFormats {
@@ -74,7 +82,7 @@ func (f *Formats) grammar(ctx context.Context, of runtime.Format) (*grammar.Gram
 		}
 		delete(f.compiled, old)
 	}
-	f.compiled[of] = g
+	f.compiled[key] = g
 	return g, nil
 }
 

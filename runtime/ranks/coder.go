@@ -75,6 +75,21 @@ func (c *coder) bool(v *bool) {
 	*v = u == 1
 }
 
+// string codes a short text.
+func (c *coder) string(v *string) {
+	n := uint64(len(*v))
+	c.uint(&n)
+	if !c.decoding {
+		c.b = append(c.b, *v...)
+		return
+	}
+	if n > uint64(len(c.b)) {
+		c.fail()
+		n = 0
+	}
+	*v, c.b = string(c.b[:n]), c.b[n:]
+}
+
 // list codes a list. An element takes at least a byte, so that a short message cannot ask for a long list.
 func list[T any](c *coder, all *[]T, one func(*T)) {
 	n := uint64(len(*all))

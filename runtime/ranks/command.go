@@ -53,6 +53,7 @@ type (
 	// Of a prefix.Session.
 	sessionBegin struct {
 		Session, Seq id
+		Owner        string
 		Keys         []prefix.Key
 		Most         int // keys that may be restored
 	}
@@ -211,6 +212,7 @@ func (*clear_) code(*coder)           {}
 func (x *sessionBegin) code(c *coder) {
 	c.uint(&x.Session)
 	c.uint(&x.Seq)
+	c.string(&x.Owner)
 	c.keys(&x.Keys)
 	c.int(&x.Most)
 }

@@ -205,7 +205,7 @@ func (l prefixLog) Began(s *prefix.Session, seq *cache.Sequence, keys []prefix.K
 	l.log.last++
 	own := l.log.last
 	l.log.sessions[s] = own
-	l.add(&sessionBegin{own, l.sequence(seq), keys, most})
+	l.add(&sessionBegin{own, l.sequence(seq), s.Owner(), keys, most})
 }
 
 func (l prefixLog) Continued(s *prefix.Session, keys []prefix.Key) {

@@ -213,7 +213,7 @@ func (x *sessionBegin) apply(r *replica) error {
 	if r.sessions[x.Session] != nil || r.sequence(x.Seq).Offset() != 0 {
 		return fmt.Errorf("session %d has begun already", x.Session)
 	}
-	r.sessions[x.Session] = r.tree.BeginWithin(r.sequence(x.Seq), x.Keys, x.Most)
+	r.sessions[x.Session] = r.tree.BeginWithin(x.Owner, r.sequence(x.Seq), x.Keys, x.Most)
 	return nil
 }
 

@@ -24,7 +24,7 @@ var every = []command{
 		{Seq: 1 << 40, Tokens: []int32{1}},
 	}, Head: []int{0, 3}},
 	&begin{1}, &commit{1, 4}, &freeSequence{9}, &forget{}, &clear_{},
-	&sessionBegin{2, 3, []prefix.Key{4, prefix.Picture(1 << 62)}, 1}, &sessionContinue{2, []prefix.Key{5}},
+	&sessionBegin{2, 3, "alice", []prefix.Key{4, prefix.Picture(1 << 62)}, 1}, &sessionContinue{2, []prefix.Key{5}},
 	&sessionSnapshot{2, true}, &sessionStore{2, []prefix.Key{6}}, &sessionLeave{2}, &evict{8},
 	&keepHidden{1, 2, 3, 4, true}, &propose{[]text{{1, 2, []int32{-1, 3}}}, []int{4}}, &catchUp{[]text{{4, 0, nil}}},
 	&finishRound{3, 2}, &freeText{7}, &check{64}, &head{[]int{2, 0}},
@@ -82,7 +82,7 @@ func FuzzCommands(f *testing.F) {
 func TestBadCommands(t *testing.T) {
 	for _, b := range [][]byte{
 		{0}, {200}, {opCommit}, {opCommit, 1}, {opSessionSnapshot, 1, 2}, {opForward, 200, 1}, {opForward, 1, 1},
-		encode(nil, &sessionBegin{1, 2, []prefix.Key{1, 2}, 2})[:5],
+		encode(nil, &sessionBegin{1, 2, "", []prefix.Key{1, 2}, 2})[:5],
 	} {
 		if c, _, err := decode(b); err == nil {
 			t.Errorf("%v is %+v", b, c)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -63,14 +64,16 @@ func parse(path string, r io.Reader) ([]entry, error) {
 	names, sums := map[string]int{}, map[[sha256.Size]byte]int{}
 	unnamed := 0
 	err := each(path, r, func(l Line, number int) error {
+		e := entry{sum: sha256.Sum256([]byte(l.Secret)), owner: l.Name, limit: l.Limit}
 		if l.Name == "" {
+			e.owner = hashOwner(e.sum)
 			if unnamed++; unnamed == 1 {
 				l.Name = Default
 			} else {
 				l.Name = Default + strconv.Itoa(unnamed)
 			}
 		}
-		e := entry{sha256.Sum256([]byte(l.Secret)), l.Name, l.Limit}
+		e.name = l.Name
 		switch {
 		case names[e.name] > 0:
 			return fmt.Errorf("%s:%d: the name %s is that of line %d", path, number, e.name, names[e.name])
@@ -87,6 +90,12 @@ func parse(path string, r io.Reader) ([]entry, error) {
 		err = fmt.Errorf("%s has no key", path)
 	}
 	return list, err
+}
+
+// hashOwner returns the owner of a key without a name, which is no name.
+func hashOwner(sum [sha256.Size]byte) string {
+	of := sha256.Sum256(append([]byte("owner of a key\n"), sum[:]...))
+	return "#" + hex.EncodeToString(of[:16])
 }
 
 // each calls do for each line with a key. Empty lines and those that begin with # have none. It ends with do's error.

@@ -2,6 +2,8 @@
 //
 // Contract:
 //   - A key has a name, which logs and metrics show. The key itself is in no message.
+//   - A key has an owner, to whom belongs what a server keeps: its name, so that another key may take its place, or, for
+//     a key of a file that has no name there, its hash. So no change of a file makes an owner of somebody else.
 //   - Keys are compared in a time that does not depend on them.
 //   - A file is read again when it changes: see [reload]. What a key has used stays with its name.
 //   - Limits are per key: requests that run at once, and tokens a minute. Tokens are charged when they have been
@@ -34,12 +36,13 @@ type Keys struct {
 type entry struct {
 	sum   [sha256.Size]byte // SHA-256 of the key, which makes all keys equally long
 	name  string
+	owner string
 	limit Limit
 }
 
 // One returns a single key, without limits.
 func One(secret string) *Keys {
-	list := []entry{{sum: sha256.Sum256([]byte(secret)), name: Default}}
+	list := []entry{{sum: sha256.Sum256([]byte(secret)), name: Default, owner: Default}}
 	return &Keys{list: func() []entry { return list }}
 }
 
@@ -70,17 +73,19 @@ func (k *Keys) Find(given ...string) *Key {
 	return k.of(found)
 }
 
-// Named returns the key with a name, for work that a request has left, or nil if there is none any more.
-func (k *Keys) Named(name string) *Key {
-	if k == nil || name == "" {
+// Owned returns the key of an owner, for work that a request has left. If there is none any more, it returns one without
+// limits. The request of the owner "" had no key.
+func (k *Keys) Owned(owner string) *Key {
+	if owner == "" {
 		return nil
 	}
-	list := k.list()
-	i := slices.IndexFunc(list, func(e entry) bool { return e.name == name })
-	if i < 0 {
-		return nil
+	if k != nil {
+		list := k.list()
+		if i := slices.IndexFunc(list, func(e entry) bool { return e.owner == owner }); i >= 0 {
+			return k.of(&list[i])
+		}
 	}
-	return k.of(&list[i])
+	return &Key{owner, owner, newUsage(Limit{})}
 }
 
 func (k *Keys) of(found *entry) *Key {
@@ -95,13 +100,13 @@ func (k *Keys) of(found *entry) *Key {
 		k.use[found.name] = u
 	}
 	u.set(found.limit)
-	return &Key{found.name, u}
+	return &Key{found.name, found.owner, u}
 }
 
 // Key is the key of a request. All methods accept nil, for a request without one.
 type Key struct {
-	name string
-	use  *usage
+	name, owner string
+	use         *usage
 }
 
 // String returns the key's name, or "".
@@ -110,6 +115,14 @@ func (k *Key) String() string {
 		return ""
 	}
 	return k.name
+}
+
+// Owner returns to whom belongs what a server keeps of the key's requests, or "" for requests without a key.
+func (k *Key) Owner() string {
+	if k == nil {
+		return ""
+	}
+	return k.owner
 }
 
 type contextKey struct{}

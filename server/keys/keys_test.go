@@ -183,7 +183,7 @@ func TestLimits(t *testing.T) {
 	u := newUsage(Limit{})
 	u.now = func() time.Time { return now }
 	u.set(Limit{Requests: 2, TokensPerMinute: 600})
-	k := &Key{"alice", u}
+	k := &Key{"alice", "alice", u}
 	begin := func(want error, after time.Duration) (done func()) {
 		t.Helper()
 		done, err := k.Begin()

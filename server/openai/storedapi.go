@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ingotml/ingot/server/keys"
+	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/openai/items"
 	"github.com/ingotml/ingot/server/openai/stored"
 	"github.com/ingotml/ingot/server/wire"
 )
 
-// owner tells apart who stores responses: requests with the same API key have the same owner.
-func owner(r *http.Request) string { return keys.From(r.Context()).String() }
+// owner tells apart who stores responses.
+func owner(r *http.Request) string { return server.Owner(r.Context()) }
 
 func storedItems(list []items.Item) (out []stored.Item) {
 	for _, it := range list {
