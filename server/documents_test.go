@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/pdf"
+	"github.com/ingotml/ingot/server/keys"
 )
 
 // A PDF's text has its pages' numbers, and is kept for the next request.
@@ -73,5 +75,21 @@ func TestDocumentsKept(t *testing.T) {
 	}
 	if k.size > limits.PDFTextsKept || len(k.list) != 4 {
 		t.Errorf("%d bytes of %d files", k.size, len(k.list))
+	}
+}
+
+// The text of a file that one key has sent is read again for another key, whose times would tell that it was there.
+func TestDocumentsOfOwners(t *testing.T) {
+	data := []byte("%PDF-1.4 none")
+	for share, want := range map[bool]int{false: 3, true: 1} {
+		s := &Server{prompts: newPrompts(limits.PromptMemory, 0), opts: Options{ShareCache: share}}
+		k := keys.One("k")
+		named := func(owner string) context.Context { return keys.With(t.Context(), k.Owned(owner)) }
+		for _, ctx := range []context.Context{named("a"), named("b"), t.Context(), named("a"), named("b")} {
+			_, _ = s.PDFText(ctx, data)
+		}
+		if n := len(s.documents.list); n != want {
+			t.Errorf("shared %v: %d files are kept, want %d", share, n, want)
+		}
 	}
 }

@@ -232,7 +232,7 @@ func TestLimits(t *testing.T) {
 
 // TestAtOnce checks that concurrent requests never exceed a limit.
 func TestAtOnce(t *testing.T) {
-	k := &Key{"alice", newUsage(Limit{Requests: 3})}
+	k := &Key{"alice", "alice", newUsage(Limit{Requests: 3})}
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
