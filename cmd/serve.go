@@ -35,8 +35,9 @@ only its own requests fail.
 
 The server listens on 127.0.0.1:11434, or on --host or INGOT_HOST. An address that other machines can reach
 requires an API key (--api-key-file) or --insecure-listen, which lets everybody send requests. A line of that
-file is [NAME] KEY [requests=N] [tokens_per_minute=N]. With --tls-cert and --tls-key the server uses TLS. It
-reads these files again when they change. On Ctrl-C or SIGTERM the server finishes running requests first.
+file is [NAME] KEY [requests=N] [tokens_per_minute=N] [metrics=1]. The prompts of a key do not speed up those of
+another one unless --share-cache is given. With --tls-cert and --tls-key the server uses TLS. It reads these
+files again when they change. On Ctrl-C or SIGTERM the server finishes running requests first.
 
 With --distributed, the processes that mlx.launch, mpirun or srun start serve one NAME together, each with a
 part of its weights. Rank 0 listens, the others follow. With --workers, the machines on which "worker" runs

@@ -17,7 +17,7 @@ import (
 var secretAsks = [][2]string{
 	{"/api/generate", `{"model":"demo","prompt":"The launch code is 7 4 1 9","stream":false,"options":{"num_predict":1}}`},
 	{"/v1/completions", `{"model":"demo","prompt":"The launch code is 7 4 1 9","max_tokens":1}`},
-	{"/v1/chat/completions", `{"model":"demo","messages":[{"role":"user","content":"The code is 7 4 1 9"}],"max_tokens":1}`},
+	{"/v1/chat/completions", `{"model":"demo","messages":[{"role":"user","content":"The code is 7 4 1"}],"max_tokens":1}`},
 	{"/v1/responses", `{"model":"demo","input":"The launch code is 7 4 1 9","max_output_tokens":16}`},
 	{"/v1/messages", `{"model":"demo","messages":[{"role":"user","content":"The code is 7 4 1 9"}],"max_tokens":1}`},
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/ingotml/ingot/pdf"
 )
 
-// documents caches the texts of PDF files by owner and the files' hashes, since clients send a conversation's files with
-// each request. It is safe for concurrent use.
+// documents caches the texts of PDF files by owner and the files' hashes, since clients send a conversation's files
+// with each request. It is safe for concurrent use.
 type documents struct {
 	mu   sync.Mutex
 	list []document // least recently used first

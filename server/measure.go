@@ -40,11 +40,18 @@ func (s *Server) countResponse(a *wire.Response, r *http.Request) {
 	keys.From(r.Context()).Count(status)
 }
 
+// SeesUsage reports whether a request may read what all clients use.
+func (s *Server) SeesUsage(ctx context.Context) bool { return s.opts.Keys.Sees(keys.From(ctx)) }
+
 // metricsTimeout limits the wait for models' processes. It is shorter than a scrape's timeout.
 const metricsTimeout = 3 * time.Second
 
 // getMetrics is GET /metrics. It omits the usage of a process that does not respond in time.
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
+	if !s.SeesUsage(r.Context()) {
+		return wire.Errorf(http.StatusForbidden, "the key may not read the metrics: its line in the server's file of keys "+
+			"lacks metrics=1, which others have")
+	}
 	state := metrics.State{Version: s.opts.Version, Memory: s.opts.Memory, Keys: s.opts.Keys.States()}
 	list := s.Loaded()
 	state.Models = make([]metrics.ModelState, len(list))

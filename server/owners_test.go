@@ -48,8 +48,8 @@ func owners(p *servertest.Parrot) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// A request's owner is that of its key, in all APIs, and also for what runs when the request has ended. With ShareCache,
-// and without keys, all have one.
+// A request's owner is that of its key, in all APIs, and also for what runs when the request has ended. With
+// ShareCache, and without keys, all have one.
 func TestOwnersOfRequests(t *testing.T) {
 	for _, share := range []bool{false, true} {
 		p := servertest.NewParrot("Hello")
@@ -145,5 +145,20 @@ func TestResponsesOfChangedKeys(t *testing.T) {
 	}
 	if other := get("second-key"); other != 404 {
 		t.Errorf("the key that took the place: %d", other)
+	}
+}
+
+// Where the file says which key reads the metrics, another one learns nothing of what others use.
+func TestMetricsOfOneKey(t *testing.T) {
+	f := serve(t, withKeys(t, "alice ka\nwatch kw metrics=1\n", io.Discard))
+	f.send(t, generations[0][0], generations[0][1], "ka")
+	for key, want := range map[string]int{"ka": 403, "kw": 200} {
+		if status, text := f.Ask(t, "GET", "/metrics", "", "X-Api-Key", key); status != want {
+			t.Errorf("%s: %d %s, want %d", key, status, text, want)
+		}
+		status, text := f.Ask(t, "GET", "/api/ps?verbose=true", "", "X-Api-Key", key)
+		if status != 200 || strings.Contains(text, `"memory":`) != (want == 200) {
+			t.Errorf("%s: ps: %d %s", key, status, text)
+		}
 	}
 }

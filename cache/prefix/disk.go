@@ -16,11 +16,12 @@ import (
 
 // DiskOptions configure a [Disk].
 type DiskOptions struct {
-	Dir    string                           // created if needed; files of others in it are not touched
-	Model  string                           // everything beside the keys that determines a state: model digest, types, rule versions
-	Secret []byte                           // required: only processes with the same one find and use each other's files
-	Budget int64                            // maximum bytes; 0: no limit
-	Log    func(format string, args ...any) // for the operator; may be nil
+	Dir    string // created if needed; files of others in it are not touched
+	Model  string // everything beside the keys that determines a state: model digest, types, rule versions
+	Secret []byte // required: only processes with the same one find and use each other's files
+	Budget int64  // maximum bytes; 0: no limit
+
+	Log func(format string, args ...any) // for the operator; may be nil
 }
 
 // Disk is the second tier of a prefix cache: entries evicted from a tree's memory are written there, and entries that a
@@ -151,9 +152,9 @@ func (d *Disk) Stats() DiskStats {
 	return s
 }
 
-// find lists the files of an owner that may serve a prompt. whole are nodes on its path, ordered by their ends. within are nodes
-// whose edge the prompt leaves or ends in, most recently used first. The path starts at the beginning of the prompt, or
-// at other positions whose prefix the caller has.
+// find lists the files of an owner that may serve a prompt. whole are nodes on its path, ordered by their ends. within
+// are nodes whose edge the prompt leaves or ends in, most recently used first. The path starts at the beginning of the
+// prompt, or at other positions whose prefix the caller has.
 func (d *Disk) find(owner string, keys []Key, from ...int) (whole, within []fileName) {
 	sums := newSums(d.seed(owner), keys)
 	d.mu.Lock()

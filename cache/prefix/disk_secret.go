@@ -18,8 +18,8 @@ func (d *Disk) keyed(format string, args ...any) hash.Hash {
 	return mac
 }
 
-// seed returns what begins the hashes in an owner's names. Without the secret, nobody can name the file of a prompt, nor
-// find out from a name whether a prompt was there.
+// seed returns what begins the hashes in an owner's names. Without the secret, nobody can name the file of a prompt,
+// nor find out from a name whether a prompt was there.
 func (d *Disk) seed(owner string) []byte {
 	return d.keyed("name\n%d %s\n%s", len(d.opts.Model), d.opts.Model, owner).Sum(nil)
 }

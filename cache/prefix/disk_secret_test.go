@@ -30,15 +30,16 @@ func states(t *testing.T, dir string) map[string][]byte {
 func TestDiskForged(t *testing.T) {
 	env := environments[0]
 	first, second := keys(1, 41), keys(101, 141)
+	join := func(mac, of []byte) []byte { return slices.Concat(mac[:sha256.Size], of[sha256.Size:]) }
 	for name, forge := range map[string]func(own, other []byte) []byte{
 		"with a checksum": func(_, other []byte) []byte {
 			sum := sha256.Sum256(other[sha256.Size:])
-			return slices.Concat(sum[:], other[sha256.Size:])
+			return join(sum[:], other)
 		},
-		"with an empty MAC":        func(own, _ []byte) []byte { return slices.Concat(make([]byte, sha256.Size), own[sha256.Size:]) },
+		"with an empty MAC":        func(own, _ []byte) []byte { return join(make([]byte, sha256.Size), own) },
 		"another file":             func(_, other []byte) []byte { return other },
-		"with the MAC of another":  func(own, other []byte) []byte { return slices.Concat(other[:sha256.Size], own[sha256.Size:]) },
-		"of another with this MAC": func(own, other []byte) []byte { return slices.Concat(own[:sha256.Size], other[sha256.Size:]) },
+		"with the MAC of another":  func(own, other []byte) []byte { return join(other, own) },
+		"of another with this MAC": func(own, other []byte) []byte { return join(own, other) },
 	} {
 		for _, owner := range []string{"a", "b"} {
 			t.Run(name+" "+owner, func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestDiskForged(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				s := life(t, env, 0, o, func(w *world) { w.wantAs("a", 42, join(first, []Key{50, 51})) })
+				s := life(t, env, 0, o, func(w *world) { w.wantAs("a", 42, slices.Concat(first, []Key{50, 51})) })
 				if s.Loaded != 0 || len(notes) != 1 {
 					t.Errorf("%+v, notes: %q", s, notes)
 				}

@@ -390,7 +390,8 @@ func FuzzDecodeNode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header, layers []byte) {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			b := sealed(header, layers)
-			_, all, err := decodeNode(e, hmac.New(sha256.New, fuzzKey), bytes.NewReader(b), int64(len(b)), []cache.Kind{cache.Full})
+			mac := hmac.New(sha256.New, fuzzKey)
+			_, all, err := decodeNode(e, mac, bytes.NewReader(b), int64(len(b)), []cache.Kind{cache.Full})
 			if err == nil {
 				all.Close()
 			}

@@ -66,8 +66,8 @@ func (t *Tree) fetchPath(p *part, keys []Key, has int, files []fileName) {
 	}
 }
 
-// reach returns how far a part of the tree covers a prompt with the state of layers that nodes hold in parts, and where it can
-// restore all layers: there, or at the last end of a node with a snapshot of each.
+// reach returns how far a part of the tree covers a prompt with the state of layers that nodes hold in parts, and where
+// it can restore all layers: there, or at the last end of a node with a snapshot of each.
 func (t *Tree) reach(p *part, keys []Key) (covered, restorable int) {
 	last, matched := p.root.match(keys)
 	for _, n := range last.path() {

@@ -2,8 +2,8 @@ package prefix
 
 import "time"
 
-// pinShare is the part of an owner's share of the budget within which its pins count. Beyond it they protect nothing, so
-// that clients that pin everything do not displace the entries of those that pin nothing.
+// pinShare is the part of an owner's share of the budget within which its pins count. Beyond it they protect nothing,
+// so that clients that pin everything do not displace the entries of those that pin nothing.
 const pinShare = 0.5
 
 // Pin protects the state of the first n positions of what the session has stored until a time: nodes that are not

@@ -173,21 +173,22 @@ func TestEvictionSparesLivePaths(t *testing.T) {
 // Nodes do what the trie promises, whatever hangs on them.
 func TestNodes(t *testing.T) {
 	tree := New(nil, 0)
-	a := tree.advance(nil, tree.part("").root, keys(1, 6))
-	if b := tree.advance(nil, tree.part("").root, keys(1, 9)); b != a || b.end != 8 || len(tree.part("").root.children) != 1 {
+	root := tree.part("").root
+	a := tree.advance(nil, root, keys(1, 6))
+	if b := tree.advance(nil, root, keys(1, 9)); b != a || b.end != 8 || len(root.children) != 1 {
 		t.Errorf("a leaf that nobody needs was not extended: it ends at %d", b.end)
 	}
 	a.user = true
-	b := tree.advance(nil, tree.part("").root, keys(1, 12))
+	b := tree.advance(nil, root, keys(1, 12))
 	if b == a || b.parent != a || b.end != 11 {
 		t.Error("a marked leaf was extended in place")
 	}
-	c := tree.advance(nil, tree.part("").root, join(keys(1, 4), keys(50, 53)))
+	c := tree.advance(nil, root, join(keys(1, 4), keys(50, 53)))
 	upper := c.parent
 	if upper.end != 3 || len(upper.children) != 2 || upper.user || !a.user || a.parent != upper || a.start() != 3 {
 		t.Errorf("the split left a node at %d with %d children", upper.end, len(upper.children))
 	}
-	if n, k := tree.part("").root.match(join(keys(1, 4), []Key{50, 99})); n != c || k != 4 {
+	if n, k := root.match(join(keys(1, 4), []Key{50, 99})); n != c || k != 4 {
 		t.Errorf("a partial match takes %d keys", k)
 	}
 	for name, fn := range map[string]func(){
@@ -195,8 +196,8 @@ func TestNodes(t *testing.T) {
 		"split at the end":        func() { tree.split(a, len(a.edge)) },
 		"merge with two children": func() { tree.merge(upper) },
 		"removal of an inner one": func() { tree.remove(upper) },
-		"removal of the root":     func() { tree.remove(tree.part("").root) },
-		"merge of the root":       func() { tree.merge(tree.part("").root) },
+		"removal of the root":     func() { tree.remove(root) },
+		"merge of the root":       func() { tree.merge(root) },
 	} {
 		if !panics(fn) {
 			t.Errorf("%s is not refused", name)
@@ -205,7 +206,7 @@ func TestNodes(t *testing.T) {
 	tree.remove(c)
 	a.used, upper.used = 3, 9
 	tree.merge(upper)
-	if a.start() != 0 || !slices.Equal(a.edge, keys(1, 9)) || a.used != 9 || !a.user || tree.part("").root.children[0] != a ||
+	if a.start() != 0 || !slices.Equal(a.edge, keys(1, 9)) || a.used != 9 || !a.user || root.children[0] != a ||
 		b.parent != a {
 		t.Errorf("the merged node is [%d, %d), used %d", a.start(), a.end, a.used)
 	}

@@ -25,8 +25,8 @@ func counted(l *Engine) (rows func() int) {
 	return func() int { before := n; n = 0; return before }
 }
 
-// A prompt that another owner has sent costs as many rows as one that nobody has: behind it, parked or not, and while it
-// runs. To its own owner it costs what the cache leaves.
+// A prompt that another owner has sent costs as many rows as one that nobody has: behind it, parked or not, and while
+// it runs. To its own owner it costs what the cache leaves.
 func TestOwners(t *testing.T) {
 	const tokens = 3
 	for _, name := range ownersModels {

@@ -34,15 +34,16 @@ func (p *prefixes) unpark() {
 	}
 }
 
-// takeOver gives a request the parked state if its owner's prompt begins with all of it, and else hands it to the prefix cache.
-// It runs on the engine's thread.
+// takeOver gives a request the parked state if its owner's prompt begins with all of it, and else hands it to the
+// prefix cache. It runs on the engine's thread.
 func (p *prefixes) takeOver(g *generation) bool {
 	old := p.parked
 	if old == nil {
 		return false
 	}
 	keys, n := g.cached.keys[:len(g.tokens)], old.seq.Offset()
-	if g.cached.owner != old.cached.owner || n == 0 || n >= len(keys) || n > len(old.cached.keys) || prefix.Common(keys, old.cached.keys[:n]) < n {
+	if g.cached.owner != old.cached.owner || n == 0 || n >= len(keys) || n > len(old.cached.keys) ||
+		prefix.Common(keys, old.cached.keys[:n]) < n {
 		p.unpark()
 		return false
 	}

@@ -22,6 +22,7 @@ type Line struct {
 	Name   string // "": it has none
 	Secret string
 	Limit  Limit
+	Sees   int // 1: it may read what others have used; see [Keys.Sees]
 }
 
 // First returns the first key of a file, which may be a pipe, and the file's mode. It does not wait for further lines.
@@ -64,7 +65,7 @@ func parse(path string, r io.Reader) ([]entry, error) {
 	names, sums := map[string]int{}, map[[sha256.Size]byte]int{}
 	unnamed := 0
 	err := each(path, r, func(l Line, number int) error {
-		e := entry{sum: sha256.Sum256([]byte(l.Secret)), owner: l.Name, limit: l.Limit}
+		e := entry{sum: sha256.Sum256([]byte(l.Secret)), owner: l.Name, limit: l.Limit, sees: l.Sees == 1}
 		if l.Name == "" {
 			e.owner = hashOwner(e.sum)
 			if unnamed++; unnamed == 1 {
@@ -136,7 +137,8 @@ var (
 	optionForm = regexp.MustCompile(`^[a-z_]+=[0-9]*$`)
 )
 
-// parseLine reads [NAME] KEY [requests=N] [tokens_per_minute=N]. The fault does not quote what may be a key.
+// parseLine reads [NAME] KEY [requests=N] [tokens_per_minute=N] [metrics=1]. The fault does not quote what may
+// be a key.
 func parseLine(words []string) (l Line, fault string) {
 	options := words[1:]
 	if l.Secret = words[0]; len(words) > 1 && !optionForm.MatchString(words[1]) {
@@ -151,16 +153,20 @@ func parseLine(words []string) (l Line, fault string) {
 	if strings.ContainsFunc(l.Secret, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return l, "the key contains control characters or non-ASCII characters; it is not a key"
 	}
-	const want = "the line must be [NAME] KEY [requests=N] [tokens_per_minute=N]"
+	const want = "the line must be [NAME] KEY [requests=N] [tokens_per_minute=N] [metrics=1]"
 	for _, option := range options {
 		name, value, _ := strings.Cut(option, "=")
-		to := map[string]*int{"requests": &l.Limit.Requests, "tokens_per_minute": &l.Limit.TokensPerMinute}[name]
+		to, most := map[string]*int{"requests": &l.Limit.Requests, "tokens_per_minute": &l.Limit.TokensPerMinute,
+			"metrics": &l.Sees}[name], maxLimit
+		if to == &l.Sees {
+			most = 1
+		}
 		if to == nil || !optionForm.MatchString(option) {
 			return l, want
 		}
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > maxLimit || *to != 0 {
-			return l, fmt.Sprintf("%s must be given once, with a number from 1 to %d", name, maxLimit)
+		if err != nil || n < 1 || n > most || *to != 0 {
+			return l, fmt.Sprintf("%s must be given once, with a number from 1 to %d", name, most)
 		}
 		*to = n
 	}

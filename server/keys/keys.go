@@ -2,8 +2,8 @@
 //
 // Contract:
 //   - A key has a name, which logs and metrics show. The key itself is in no message.
-//   - A key has an owner, to whom belongs what a server keeps: its name, so that another key may take its place, or, for
-//     a key of a file that has no name there, its hash. So no change of a file makes an owner of somebody else.
+//   - A key has an owner, to whom belongs what a server keeps: its name, so that another key may take its place, or
+//     the hash of a key that has no name in its file. So no change of a file gives it to somebody else.
 //   - Keys are compared in a time that does not depend on them.
 //   - A file is read again when it changes: see [reload]. What a key has used stays with its name.
 //   - Limits are per key: requests that run at once, and tokens a minute. Tokens are charged when they have been
@@ -38,6 +38,7 @@ type entry struct {
 	name  string
 	owner string
 	limit Limit
+	sees  bool
 }
 
 // One returns a single key, without limits.
@@ -73,8 +74,8 @@ func (k *Keys) Find(given ...string) *Key {
 	return k.of(found)
 }
 
-// Owned returns the key of an owner, for work that a request has left. If there is none any more, it returns one without
-// limits. The request of the owner "" had no key.
+// Owned returns the key of an owner, for work that a request has left. If there is none any more, it returns one
+// without limits. The request of the owner "" had no key.
 func (k *Keys) Owned(owner string) *Key {
 	if owner == "" {
 		return nil
@@ -86,6 +87,22 @@ func (k *Keys) Owned(owner string) *Key {
 		}
 	}
 	return &Key{owner, owner, newUsage(Limit{})}
+}
+
+// Sees reports whether a request may read what all keys have used: with any key, or only with those that the file says,
+// if it names some. Counters that are read often tell how long each prompt was.
+func (k *Keys) Sees(key *Key) bool {
+	if k == nil {
+		return true
+	}
+	some := false
+	for _, e := range k.list() {
+		if e.sees && e.owner == key.Owner() {
+			return true
+		}
+		some = some || e.sees
+	}
+	return !some
 }
 
 func (k *Keys) of(found *entry) *Key {

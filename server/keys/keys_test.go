@@ -57,6 +57,7 @@ func TestFile(t *testing.T) {
 		"zero":             {"alice s3cret requests=0", "FILE:1: requests must be given once, with a number from 1"},
 		"negative":         {"alice s3cret requests=-1", "FILE:1: the line must be [NAME] KEY"},
 		"too large":        {"alice s3cret tokens_per_minute=99999999999999999999", "FILE:1: tokens_per_minute must be"},
+		"metrics":          {"alice s3cret metrics=2", "FILE:1: metrics must be given once, with a number from 1 to 1"},
 		"twice":            {"alice s3cret requests=1 requests=2", "FILE:1: requests must be given once"},
 		"hostile name":     {"\"a s3cret", "FILE:1: the name must have at most 64"},
 		"long name":        {strings.Repeat("a", 65) + " s3cret", "FILE:1: the name must have at most 64"},

@@ -41,3 +41,23 @@ func TestOwners(t *testing.T) {
 		t.Errorf("the owner of the only key: %s", one)
 	}
 }
+
+// If the file says which keys may read what all have used, others may not.
+func TestSees(t *testing.T) {
+	for text, want := range map[string][2]bool{
+		"a ka\nb kb\n": {true, true}, "a ka metrics=1\nb kb": {true, false}, "ka\nkb requests=2 metrics=1": {false, true},
+		"ka metrics=1\nkb metrics=1": {true, true},
+	} {
+		list, err := parse("FILE", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := &Keys{list: func() []entry { return list }}
+		if got := [2]bool{k.Sees(k.Find("ka")), k.Sees(k.Find("kb"))}; got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	if k := One("k"); !k.Sees(k.Find("k")) || !(*Keys)(nil).Sees(nil) {
+		t.Error("the only key, or nobody's, may not")
+	}
+}

@@ -67,7 +67,8 @@ func (s *api) ps(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.Models = append(out.Models, m)
 	}
-	if verbose := r.URL.Query().Get("verbose"); verbose != "" && verbose != "false" && verbose != "0" {
+	if verbose := r.URL.Query().Get("verbose"); verbose != "" && verbose != "false" && verbose != "0" &&
+		s.core.SeesUsage(r.Context()) {
 		out.Memory = s.opts.Memory
 		ctx, cancel := context.WithTimeout(r.Context(), usageTimeout)
 		defer cancel()
