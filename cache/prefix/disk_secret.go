@@ -38,7 +38,7 @@ func (d *Disk) tell(n fileName, err error) {
 		return
 	}
 	d.told.Do(func() {
-		d.opts.Log("prefix cache: %s is damaged or was written by others, and is not used; further ones are not reported: %v",
-			d.path(n), err)
+		d.opts.Log("prefix cache: %s is not used, since it is damaged or others have written it (%v); further files are not "+
+			"reported", d.path(n), err)
 	})
 }
