@@ -75,12 +75,12 @@ const (
 func OpenDisk(o DiskOptions) (*Disk, error) {
 	d := &Disk{opts: o, index: newIndex(), queue: make(chan write, writesWait), look: make(chan struct{}, 1),
 		done: make(chan struct{})}
-	if len(o.Secret) == 0 {
-		return nil, errors.New("open prefix cache: there is no secret")
-	}
 	err := os.MkdirAll(o.Dir, 0o700)
 	if err == nil {
 		err = d.read()
+	}
+	if err == nil && len(o.Secret) == 0 {
+		err = errors.New("there is no secret")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open prefix cache: %w", err)

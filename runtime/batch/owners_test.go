@@ -1,11 +1,16 @@
 package batch
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 )
@@ -105,5 +110,29 @@ func TestOwnersOnDisk(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Without the store's secret the model runs without the tier on disk, and a note says why.
+func TestPrefixDirWithoutSecret(t *testing.T) {
+	st, entry := runtimetest.Pack(t, "llama-default")
+	if err := os.MkdirAll(st.Path(store.SecretFile, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	l, err := Open(t.Context(), mlxtest.Open(t), st, entry, runtime.Options{PrefixCache: 1 << 20, PrefixDir: t.TempDir(),
+		Log: func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, cached := range []int{0, 4} {
+		_, _, last, err := runtimetest.Collect(t.Context(), l, runtime.Request{Prompt: []int32{5, 6, 7, 8, 9}, MaxTokens: 1})
+		if err != nil || last.Stats.CachedTokens != cached {
+			t.Errorf("%d tokens cached, %v, want %d", last.Stats.CachedTokens, err, cached)
+		}
+	}
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "the prefix cache on disk is off: the store's secret: ") {
+		t.Errorf("notes %q", notes)
 	}
 }
