@@ -9,8 +9,8 @@ import (
 
 // CheckTools checks the number, size and nesting of tools against the limits. Its error wraps ErrTools.
 func CheckTools(tools []Tool) error {
-	if len(tools) > limits.Tools {
-		return fmt.Errorf("%w: %d tools; at most %d", ErrTools, len(tools), limits.Tools)
+	if err := CheckToolCount(len(tools)); err != nil {
+		return err
 	}
 	size := int64(0)
 	for i, t := range tools {
@@ -20,6 +20,14 @@ func CheckTools(tools []Tool) error {
 		if size += jinja.Size(t.Value); size > limits.ToolsSize {
 			return fmt.Errorf("%w: more than %d bytes of tools", ErrTools, limits.ToolsSize)
 		}
+	}
+	return nil
+}
+
+// CheckToolCount checks the number of tools alone, for readers whose work grows with it.
+func CheckToolCount(n int) error {
+	if n > limits.Tools {
+		return fmt.Errorf("%w: %d tools; at most %d", ErrTools, n, limits.Tools)
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ const (
 	BatchSpace = 4 << 30
 	// BatchOutput bounds a file of results.
 	BatchOutput = 8 << 30
+	// BatchAhead bounds the results that wait for the one before them.
+	BatchAhead = 64 << 20
 	// BatchFiles bounds the files of a key.
 	BatchFiles = 1000
 	// BatchRequests bounds the requests of a batch.
@@ -35,6 +37,8 @@ func init() {
 		Limit{"BatchFile", "file of requests", BatchFile, Bytes, files},
 		Limit{"BatchSpace", "files of requests and results of a key", BatchSpace, Bytes, files},
 		Limit{"BatchOutput", "file of results", BatchOutput, Bytes, files},
+		Limit{"BatchAhead", "results of a batch that wait to be written", BatchAhead, Bytes,
+			"server/batches.TestResultsAhead"},
 		Limit{"BatchFiles", "files of a key", BatchFiles, Count, files},
 		Limit{"BatchRequests", "requests of a batch", BatchRequests, Count, many},
 		Limit{"Batches", "batches of a key that are remembered", Batches, Count, many},

@@ -22,6 +22,10 @@ const (
 	Streams = 100
 	// BodyWindow bounds the window of a body compressed with zstd, as RFC 9659 does for HTTP.
 	BodyWindow = 8 << 20
+	// UntakenEvents bounds the events of a response that its client is too slow to take.
+	UntakenEvents = 16 << 20
+	// RequestLists bounds the objects and arrays of a request: messages, their parts, items, tools.
+	RequestLists = 1 << 18
 )
 
 func init() {
@@ -39,6 +43,9 @@ func init() {
 		Limit{"CertificateFile", "file with a TLS certificate or its key", CertificateFile, Bytes,
 			"server/certs.TestFaults"},
 		Limit{"Streams", "requests of a connection with HTTP/2 at a time", Streams, Count, "server.TestStreams"},
+		Limit{"UntakenEvents", "events of a response that its client is too slow to take", UntakenEvents, Bytes,
+			"runtime/runner.TestUntaken"},
+		Limit{"RequestLists", "objects and arrays of a request", RequestLists, Count, "server.TestLargeBodiesAtOnce"},
 		Limit{"RequestNesting", "values in values of a request", RequestNesting, Levels, "limits/jsonfit.TestNesting"},
 	)
 }

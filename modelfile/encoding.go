@@ -30,16 +30,16 @@ func decode(name string, data []byte) (string, error) {
 	}
 	text = lineEnd.ReplaceAllLiteralString(text, "\n")
 	line, start := 1, 0
+	wrong := func(at int, msg, quoted string) error {
+		return &Error{File: name, Line: line, Col: 1 + utf8.RuneCountInString(text[start:at]), Msg: msg, Text: quoted}
+	}
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		e := &Error{File: name, Line: line, Col: 1 + utf8.RuneCountInString(text[start:i])}
 		switch {
 		case r == utf8.RuneError && size == 1:
-			e.Msg, e.Text = "not UTF-8", text[i:min(i+4, len(text))]
-			return "", e
+			return "", wrong(i, "not UTF-8", text[i:min(i+4, len(text))])
 		case r == 0:
-			e.Msg = "a NUL character: not a text file, or UTF-16 without a byte order mark"
-			return "", e
+			return "", wrong(i, "a NUL character: not a text file, or UTF-16 without a byte order mark", "")
 		case r == '\n':
 			line, start = line+1, i+1
 		}

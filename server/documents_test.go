@@ -15,7 +15,7 @@ import (
 
 // A PDF's text has its pages' numbers, and is kept for the next request.
 func TestPDFText(t *testing.T) {
-	s := &Server{prompts: newPrompts(limits.PromptMemory, 0)}
+	s := &Server{prompts: promptMemory(times{})}
 	data, err := os.ReadFile("../pdf/testdata/report.pdf")
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestPDFText(t *testing.T) {
 
 // A request reads so many files, and goes on without the others.
 func TestManyPDFs(t *testing.T) {
-	s := &Server{prompts: newPrompts(limits.PromptMemory, 0)}
+	s := &Server{prompts: promptMemory(times{})}
 	read := s.PDFReader(t.Context())
 	for i := range limits.PDFs + 1 {
 		want := pdf.ErrNoPDF

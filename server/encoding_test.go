@@ -152,14 +152,16 @@ func TestRefusedCoding(t *testing.T) {
 func TestDecodersCount(t *testing.T) {
 	f := serveMute(t, nil)
 	_, limit := f.HeldBodies()
-	most := int(limit / (limits.BodyWindow + 2<<20))
+	f.SetMemoryWait(50*time.Millisecond, time.Hour)
+	const decoder = limits.BodyWindow + 2<<20
+	most := int(limit / (limits.ClientShare + 1) * limits.ClientShare / decoder)
 	for range most {
 		conn := f.Dial(t)
 		fmt.Fprint(conn, "POST /api/show HTTP/1.1\r\nHost: localhost\r\n"+
 			"Content-Encoding: zstd\r\nContent-Length: 100\r\n\r\n")
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if held, _ := f.HeldBodies(); held == int64(most)*(limits.BodyWindow+2<<20) {
+		if held, _ := f.HeldBodies(); held == int64(most)*decoder {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -168,7 +170,7 @@ func TestDecodersCount(t *testing.T) {
 	}
 	f.Has(t, "POST", "/api/show", `{"model":"talk"}`, 200)
 	if status, text := f.Ask(t, "POST", "/api/show", compress(t, `{"model":"talk"}`, "zstd"), "Content-Encoding",
-		"zstd"); status != 503 {
+		"zstd"); status != 429 {
 		t.Errorf("one more: status %d: %s", status, text)
 	}
 }

@@ -1,6 +1,9 @@
 package server
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // What tests in package server_test look at.
 
@@ -14,7 +17,7 @@ func (s *Server) UnknownTypes() []string {
 }
 
 // HeldBodies returns the bytes that bodies of requests hold, and their limit.
-func (s *Server) HeldBodies() (held, limit int64) { return s.bodies.Reserved(), s.bodies.Limit() }
+func (s *Server) HeldBodies() (held, limit int64) { return s.memory.Held(), s.memory.Total() }
 
 // StopModel unloads a model as soon as it is idle.
 func (s *Server) StopModel(name string) { s.pool.Stop(name) }
@@ -26,17 +29,24 @@ func (s *Server) IsStopping() bool { return s.stopping.Load() }
 func (s *Server) WeightBytes(m *Model) int64 { return s.memoryBudget(m).weights }
 
 // HoldPrompts takes all memory for prompts, and reports whether it was free.
-func (s *Server) HoldPrompts() bool { return s.prompts.memory.TryAcquire(s.prompts.total) }
-
-// ReleasePrompts returns what HoldPrompts took.
-func (s *Server) ReleasePrompts() { s.prompts.memory.Release(s.prompts.total) }
+func (s *Server) HoldPrompts() (release func(), free bool) {
+	if s.prompts.Held() > 0 {
+		return nil, false
+	}
+	release, err := s.prompts.Take(context.Background(), s.prompts.Total())
+	return release, err == nil
+}
 
 // WaitingPrompts returns how many requests wait for memory for their prompts.
-func (s *Server) WaitingPrompts() int64 { return s.prompts.waiting.Load() }
+func (s *Server) WaitingPrompts() int { return s.prompts.Waiting() }
 
-// PromptLimits returns the memory for prompts, and how long requests wait for it.
-func (s *Server) PromptLimits() (total int64, wait *time.Duration) {
-	return s.prompts.total, &s.prompts.wait
+// SetPromptWait sets how long requests wait for memory for their prompts.
+func (s *Server) SetPromptWait(d time.Duration) { s.prompts = promptMemory(times{memory: d}) }
+
+// SetMemoryWait sets how long requests wait for memory for their bodies and answers.
+// Clients that neither send nor read are cut after patience.
+func (s *Server) SetMemoryWait(d, patience time.Duration) {
+	s.memory = requestMemory(s.opts.MaxBody, times{memory: d, patience: patience})
 }
 
 // SetSilence sets the time without a message of a stream after which a keep-alive is sent.

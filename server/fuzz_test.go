@@ -74,10 +74,11 @@ func fuzzAPI(f *testing.F, paths, seeds []string, isError func(body []byte) bool
 			!json.Valid(response):
 			t.Errorf("the response is not JSON: %s\n%s", response, body)
 		}
-		if !s.HoldPrompts() {
+		release, free := s.HoldPrompts()
+		if !free {
 			t.Fatalf("prompt memory is not released after %s", body)
 		}
-		s.ReleasePrompts()
+		release()
 	})
 }
 

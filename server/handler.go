@@ -42,7 +42,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !accepted {
 		return
 	}
-	r = r.WithContext(keys.With(r.Context(), key))
+	r, account := s.account(r.WithContext(keys.With(r.Context(), key)), key)
+	defer account.Close()
+	a.For(r.Context())
 	if s.stopping.Load() && !public {
 		s.fail(a, r, wire.ErrStopping)
 		return
@@ -81,29 +83,28 @@ func (s *Server) route(a *wire.Response, r *http.Request, begin func() (done fun
 		return
 	}
 	defer done()
-	release, err := s.boundBody(a, r)
-	defer release()
-	if err != nil {
+	if err := s.boundBody(a, r); err != nil {
 		s.fail(a, r, err)
 		return
 	}
 	s.mux.ServeHTTP(a, r)
 }
 
-// boundBody sets the limits of a request's body. The caller calls release when the request has ended.
-func (s *Server) boundBody(a *wire.Response, r *http.Request) (release func(), err error) {
+// boundBody sets the limits of a request's body.
+func (s *Server) boundBody(a *wire.Response, r *http.Request) error {
 	if r.Body == nil || r.ContentLength == 0 {
-		return func() {}, nil
+		return nil
 	}
 	// This fails only for a test's ResponseWriter, which has no deadlines.
 	_ = http.NewResponseController(a.ResponseWriter).SetReadDeadline(time.Now().Add(s.times.body))
 	if s.isUpload(r) {
-		if err = wire.Plain(r); err != nil {
+		err := wire.Plain(r)
+		if err != nil {
 			a.Header().Set("Accept-Encoding", "identity")
 		}
-		return func() {}, err
+		return err
 	}
-	return s.bodies.Bound(a, r, s.opts.MaxBody)
+	return wire.Bound(a, r, s.opts.MaxBody)
 }
 
 // recoverPanic turns a panic into an error of its request.
@@ -167,8 +168,11 @@ func (s *Server) Do(ctx context.Context, owner string, q batches.Request) (batch
 		return batches.Response{}, err
 	}
 	r.Header.Set("Content-Type", wire.JSONType)
+	r, account := s.account(r, key)
+	defer account.Close()
 	reply := &memoryWriter{header: http.Header{}}
 	a := wire.NewResponse(reply, s.times.write)
+	a.For(r.Context())
 	s.handle(a, r, func() (done func(), err error) {
 		if done, err = key.Begin(); err == nil {
 			done() // it is within the limits, and does not count

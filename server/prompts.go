@@ -2,63 +2,54 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
-	"sync/atomic"
-	"time"
-
-	"golang.org/x/sync/semaphore"
+	"net/http"
+	"net/netip"
 
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/budget"
+	"github.com/ingotml/ingot/server/keys"
+	"github.com/ingotml/ingot/server/wire"
 )
 
-// promptMemory limits the memory for building all prompts: rendering templates and tokenizing. It implements
-// prompt.Budget: a request that exceeds the limit waits in a FIFO queue, and after a timeout fails with
-// runtime.ErrBusy.
-type promptMemory struct {
-	memory  *semaphore.Weighted
-	total   int64
-	waiting atomic.Int64
-	queue   int64
-	wait    time.Duration
+// The memory of requests: what their prompts take while they are rendered and tokenized, and what they hold until they
+// end, of their bodies and their answers. Prompts have a budget of their own, since they wait for nobody.
+
+func promptMemory(t times) *budget.Budget {
+	return budget.New(budget.Options{Total: limits.PromptMemory, What: "the prompt", Wait: t.memory,
+		Queue: limits.PromptQueue, Patience: t.patience})
 }
 
-func newPrompts(total int64, wait time.Duration) *promptMemory {
-	return &promptMemory{memory: semaphore.NewWeighted(total), total: total, queue: limits.PromptQueue, wait: wait}
+// requestMemory returns the budget of bodies and answers, whose total suits the largest body.
+func requestMemory(largest int64, t times) *budget.Budget {
+	const bodies, least = 8, 64 << 20
+	return budget.New(budget.Options{Total: max(bodies*largest, least), What: "the request", Wait: t.memory,
+		Queue: limits.PromptQueue, Patience: t.patience})
 }
 
-// Take implements prompt.Budget. A request for more than the total gets the total.
-func (p *promptMemory) Take(ctx context.Context, n int64) (release func(), err error) {
-	n = min(n, p.total)
-	release = func() {
-		const large = 64 << 20
-		if n >= large {
-			debug.FreeOSMemory() // before another request allocates as much
-		}
-		p.memory.Release(n)
+// account opens the account of a request.
+func (s *Server) account(r *http.Request, key *keys.Key) (*http.Request, *budget.Account) {
+	a := s.memory.Open(clientOf(r, key))
+	return r.WithContext(budget.With(r.Context(), a)), a
+}
+
+// clientOf tells clients apart: by their keys, and without keys by their addresses, of which a client with IPv6 has many.
+func clientOf(r *http.Request, key *keys.Key) string {
+	if key != nil {
+		return "key " + key.String()
 	}
-	if p.memory.TryAcquire(n) { // fails if other requests are waiting
-		return release, nil
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
 	}
-	defer p.waiting.Add(-1)
-	if p.waiting.Add(1) > p.queue {
-		return nil, fmt.Errorf("%d prompts are waiting for memory: %w", p.queue, runtime.ErrBusy)
+	const network = 64 // bits of an address of IPv6 that the client does not choose
+	ip := from.Addr().Unmap().WithZone("")
+	if prefix, err := ip.Prefix(network); err == nil && ip.Is6() {
+		return prefix.String()
 	}
-	within, cancel := context.WithTimeout(ctx, p.wait)
-	defer cancel()
-	err = p.memory.Acquire(within, n)
-	switch {
-	case err == nil:
-		return release, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("no memory for the prompt within %v: %w", p.wait, runtime.ErrBusy)
-	}
-	return nil, err
+	return ip.String()
 }
 
 // Encode tokenizes a text verbatim.
@@ -78,6 +69,25 @@ func (s *Server) EncodeInfill(ctx context.Context, m *Model, prefix string, ids 
 		return f.Encode(prefix, suffix, most)
 	})
 	return &prompt.Prompt{IDs: all, Continues: true, EndTokens: f.Ends()}, err
+}
+
+// Decode returns the text of token ids, whose memory is counted for the request. A token may have any length, so that a
+// short list may stand for a text that no prompt may have, which is refused.
+func (s *Server) Decode(ctx context.Context, m *Model, ids []int32, skipSpecial bool) (string, error) {
+	t := m.Tokenizer()
+	if t == nil {
+		return "", fmt.Errorf("%s: %w", m.Name(), runtime.ErrNoTokenizer)
+	}
+	const copies = 2
+	if err := wire.Take(ctx, copies*int64(t.TextSize(ids, limits.PromptText))); err != nil {
+		return "", err
+	}
+	text, ok, err := t.DecodeWithin(ctx, ids, skipSpecial, limits.PromptText)
+	if err == nil && !ok {
+		err = wire.BadRequest("the text of the %d tokens has more than %d bytes: send fewer at once", len(ids),
+			limits.PromptText)
+	}
+	return text, err
 }
 
 // EncodeWith calls encode within the memory for prompts.

@@ -70,20 +70,17 @@ func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, strin
 // promptsFree checks that all prompt memory is free and no request waits for it.
 func (f *fixture) promptsFree(t *testing.T) {
 	t.Helper()
-	if !f.HoldPrompts() || f.WaitingPrompts() != 0 {
+	release, free := f.HoldPrompts()
+	if !free || f.WaitingPrompts() != 0 {
 		t.Fatal("prompt memory is still reserved")
 	}
-	f.ReleasePrompts()
+	release()
 }
 
 // Every route that builds a prompt reserves its memory from one budget and releases it.
 func TestPromptMemoryIsShared(t *testing.T) {
 	f := serveMute(t, nil)
-	total, wait := f.PromptLimits()
-	if total != limits.PromptMemory || *wait != limits.PromptWait*time.Second {
-		t.Fatalf("%d bytes for prompts, %v to wait", total, *wait)
-	}
-	*wait = 20 * time.Millisecond
+	f.SetPromptWait(20 * time.Millisecond)
 	for _, r := range f.AllEndpoints() {
 		if r.Method == "GET" || slices.Contains(promptless, r.Path) {
 			continue
@@ -93,11 +90,12 @@ func TestPromptMemoryIsShared(t *testing.T) {
 			t.Errorf("%s %s is in neither list", r.Method, r.Path)
 		}
 		for _, body := range bodies {
-			if !f.HoldPrompts() {
+			release, free := f.HoldPrompts()
+			if !free {
 				t.Fatal("prompt memory is still reserved")
 			}
 			response, text := f.postTo(t, r.Path, body)
-			f.ReleasePrompts()
+			release()
 			want := http.StatusServiceUnavailable
 			if strings.HasPrefix(r.Path, "/v1/messages") {
 				want = 529
@@ -141,7 +139,8 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		!strings.Contains(text, "prompt is too long") {
 		t.Errorf("a long prompt: status %d: %.300s", response.StatusCode, text)
 	}
-	if !f.HoldPrompts() {
+	release, free := f.HoldPrompts()
+	if !free {
 		t.Fatal("prompt memory is still reserved")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -152,7 +151,7 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 	}
 	left := make(chan error, 1)
 	go func() { _, err := http.DefaultClient.Do(r); left <- err }()
-	waits := func(n int64) {
+	waits := func(n int) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); f.WaitingPrompts() != n; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
@@ -166,7 +165,7 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		t.Error(err)
 	}
 	waits(0)
-	f.ReleasePrompts()
+	release()
 	f.promptsFree(t)
 }
 

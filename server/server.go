@@ -18,6 +18,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/divide"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server/budget"
 	"github.com/ingotml/ingot/server/guard"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/metrics"
@@ -90,16 +91,18 @@ type times struct {
 	idle   time.Duration // between a connection's requests
 	write  time.Duration // of a write, if the client does not read
 	silent time.Duration // without a message of a stream, after which a keep-alive is sent
-	memory time.Duration // to wait for memory to build a prompt
+	memory time.Duration // to wait for memory
+
+	patience time.Duration // for clients that neither send nor read what others wait for
 }
 
 func (o Options) times() times {
 	if t := o.Timeout; t > 0 {
-		return times{t, t, t, t, t, t}
+		return times{t, t, t, t, t, t, t}
 	}
 	return times{
 		header: 10 * time.Second, body: 2 * time.Minute, idle: 3 * time.Minute, write: time.Minute,
-		silent: 3 * time.Second, memory: limits.PromptWait * time.Second,
+		silent: 3 * time.Second, memory: limits.PromptWait * time.Second, patience: limits.ClientPatience * time.Second,
 	}
 }
 
@@ -117,10 +120,10 @@ type Server struct {
 	pool      *pool.Pool
 	cache     modelCache
 	guard     *guard.Guard
-	bodies    *wire.Bodies
+	memory    *budget.Budget // of bodies and answers
 	dialects  wire.Dialects
 	schemas   openapi.Special
-	prompts   *promptMemory
+	prompts   *budget.Budget
 	documents documents
 	endpoints []Endpoint
 	uploads   []string // method and path prefix of endpoints that receive files
@@ -160,8 +163,7 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	s := &Server{opts: o, log: log, times: o.times(), schemas: openapi.Special{}}
 	s.guard = guard.New(guard.Options{Host: o.Host, Hosts: o.Hosts, Origins: o.Origins, Keys: o.Keys})
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
-	s.bodies = wire.NewBodies(o.MaxBody)
-	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
+	s.memory, s.prompts = requestMemory(o.MaxBody, s.times), promptMemory(s.times)
 	s.work.ready = make(chan struct{})
 	defer close(s.work.ready)
 	s.work.ctx, s.work.stop = context.WithCancelCause(context.Background())

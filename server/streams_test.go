@@ -226,7 +226,7 @@ func TestErrorsOfSlowRequests(t *testing.T) {
 		"a load that fails at once": {loadsFor(0), 500},
 		"a load that fails soon":    {loadsFor(time.Second), 500},
 		"a load that fails late":    {loadsFor(time.Minute), 200},
-		"no memory for the prompt":  {func(f *servertest.Fixture) { f.HoldPrompts() }, 200},
+		"no memory for the prompt":  {func(f *servertest.Fixture) { _, _ = f.HoldPrompts() }, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slowly(t, func(t *testing.T, f *servertest.Fixture, q streamRequest, client *reader) {

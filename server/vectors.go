@@ -38,6 +38,13 @@ func (s *Server) Embed(ctx context.Context, name string, q EmbedRequest) (m *Mod
 	if request.Inputs, err = s.inputTokens(ctx, m, q); err != nil {
 		return nil, e, 0, err
 	}
+	if q.Dimensions > 0 {
+		size = q.Dimensions
+	}
+	const number = 16 // bytes, of the number and of how the model's process sends it
+	if err := wire.Take(ctx, number*int64(size)*int64(len(request.Inputs))); err != nil {
+		return nil, e, 0, err
+	}
 	lease, load, err := s.acquire(ctx, m)
 	if err != nil {
 		return nil, e, 0, err

@@ -72,17 +72,18 @@ func (c Calls) round(m chat.Message, results []chat.Message) []chat.Message {
 
 // textRound returns calls and results as texts, for templates that do not show them.
 func (c Calls) textRound(m chat.Message, results []chat.Message) []chat.Message {
-	text := m
-	text.ToolCalls, text.Null = nil, false
+	m.Null = false
+	text := joiner{first: m}
+	text.first.ToolCalls = nil
 	for _, call := range m.ToolCalls {
 		d := jinja.NewDict()
 		d.Put("name", call.Name)
 		d.Put("arguments", arguments(call))
 		if json, err := jinja.EncodeJSON(d); err == nil { // values that a request decoded can be encoded
-			text = joined(text, chat.Message{Content: json})
+			text.add(chat.Message{Content: json})
 		}
 	}
-	out := []chat.Message{text}
+	out := []chat.Message{text.message()}
 	for _, r := range results {
 		if !c.Results {
 			r = asText(r)
@@ -104,23 +105,32 @@ func asText(r chat.Message) chat.Message {
 // OneByOne returns a message for each call of m, and behind it the results that name the call. Results that name none
 // are those of the calls in order, and those left over are those of the last one.
 func OneByOne(m chat.Message, results []chat.Message) []chat.Message {
+	last := len(m.ToolCalls) - 1
+	byID := map[string]int{} // the first call with an id
+	for i, call := range m.ToolCalls {
+		if _, known := byID[call.ID]; !known && call.ID != "" {
+			byID[call.ID] = i
+		}
+	}
+	of := make([][]chat.Message, len(m.ToolCalls)) // results, by call
+	for j, r := range results {
+		i, named := byID[r.ToolCallID]
+		if !named {
+			i = last
+		}
+		if j < i && (r.ToolCallID == "" || m.ToolCalls[j].ID == "") {
+			i = j
+		}
+		of[i] = append(of[i], r)
+	}
 	var out []chat.Message
-	used := make([]bool, len(results))
 	for i, call := range m.ToolCalls {
 		one := m
 		one.ToolCalls = []chat.ToolCall{call}
 		if i > 0 {
 			one.Content, one.Parts, one.Reasoning = "", nil, ""
 		}
-		out = append(out, one)
-		last := i == len(m.ToolCalls)-1
-		for j, r := range results {
-			isIts := call.ID != "" && r.ToolCallID == call.ID || (r.ToolCallID == "" || call.ID == "") && j == i
-			if !used[j] && (isIts || last) {
-				used[j] = true
-				out = append(out, r)
-			}
-		}
+		out = append(append(out, one), of[i]...)
 	}
 	return out
 }
@@ -130,16 +140,16 @@ func (c Calls) afterResults(list []chat.Message) []chat.Message {
 	if c.UserAfter {
 		return list
 	}
-	var out []chat.Message
+	var out turns
 	for _, m := range list {
-		if n := len(out); n > 0 && m.Role == roleUser && out[n-1].Role == roleTool {
+		if m.Role == roleUser && out.last().Role == roleTool {
 			if !c.Gap {
-				out[n-1] = joined(out[n-1], m)
+				out.join(m)
 				continue
 			}
-			out = append(out, chat.Message{Role: chat.Assistant, At: m.At})
+			out.add(chat.Message{Role: chat.Assistant, At: m.At})
 		}
-		out = append(out, m)
+		out.add(m)
 	}
-	return out
+	return out.all()
 }

@@ -42,67 +42,70 @@ func (s *Shape) fitSystem(list []chat.Message) []chat.Message {
 	if n := len(list); s.SystemLost && n > 0 && isModels(list[n-1]) {
 		where = Nowhere
 	}
-	var out []chat.Message
-	var held *chat.Message // a system text for the next user turn
+	var out turns
+	var held *joiner // a system text for the next user turn
 	for i, m := range list {
-		leading := len(out) == 0 || len(out) == 1 && out[0].Role == roleSystem
+		leading := len(out.list) == 0 || len(out.list) == 1 && out.list[0].Role == roleSystem
 		switch {
 		case m.Role == roleSystem && where != Nowhere && leading && held == nil:
-			if len(out) == 1 {
-				m, out = joined(out[0], m), out[:0]
+			if len(out.list) == 1 {
+				out.join(m)
+			} else {
+				out.add(m)
 			}
-			out = append(out, m)
 			continue
 		case m.Role == roleSystem && where == Anywhere:
-			out = append(out, m)
+			out.add(m)
 			continue
 		case m.Role == roleSystem:
 			m.Role = roleUser
-			if held != nil {
-				m = joined(*held, m)
+			if held == nil {
+				held = &joiner{first: m}
+			} else {
+				held.add(m)
 			}
-			held = &m
 			if i < len(list)-1 {
 				continue
 			}
 		case held == nil:
-			out = append(out, m)
+			out.add(m)
 			continue
 		case m.Role == roleUser:
-			text := joined(*held, m)
+			held.add(m)
+			text := held.message()
 			text.At = m.At
-			out, held = append(out, text), nil
+			out.add(text)
+			held = nil
 			continue
 		}
 		// No user turn follows: the text ends the one before, or is one of its own.
-		if n := len(out); n > 0 && out[n-1].Role == roleUser {
-			out[n-1] = joined(out[n-1], *held)
+		if out.last().Role == roleUser {
+			out.join(held.message())
 		} else {
-			out = append(out, *held)
+			out.add(held.message())
 		}
 		held = nil
 		if m.Role != roleUser {
-			out = append(out, m)
+			out.add(m)
 		}
 	}
-	return out
+	return out.all()
 }
 
 // alternating joins turns of the same side where the template demands that turns alternate.
 func (s *Shape) alternating(list []chat.Message) []chat.Message {
-	var out []chat.Message
+	var out turns
 	for _, m := range list {
-		if n := len(out); n > 0 && out[n-1].Role == m.Role {
-			last := out[n-1]
+		if last := out.last(); last.Role == m.Role && len(out.list) > 0 {
 			text := len(last.ToolCalls) == 0 && len(m.ToolCalls) == 0
 			if m.Role == roleUser && !s.Users || isModels(m) && text && !s.Assistants {
-				out[n-1] = joined(last, m)
+				out.join(m)
 				continue
 			}
 		}
-		out = append(out, m)
+		out.add(m)
 	}
-	return out
+	return out.all()
 }
 
 // begun adapts the first turn.
@@ -131,38 +134,6 @@ func (s *Shape) begun(list []chat.Message, c Calls) []chat.Message {
 		m.Content = "Hello"
 	}
 	return slices.Insert(list, at, m)
-}
-
-// between separates texts that were messages.
-const between = "\n\n"
-
-// joined returns a message with the content of another one appended.
-func joined(a, b chat.Message) chat.Message {
-	if a.Parts != nil || b.Parts != nil {
-		a, b = withParts(a), withParts(b)
-		parts := append([]chat.Part(nil), a.Parts...)
-		if len(parts) > 0 && len(b.Parts) > 0 && b.Parts[0].Type == "text" && parts[len(parts)-1].Type == "text" {
-			parts = append(parts, chat.Part{Type: "text", Text: between})
-		}
-		a.Parts = append(parts, b.Parts...)
-		a.Content = textOf(a.Parts)
-	} else {
-		a.Content = joinedText(a.Content, b.Content)
-	}
-	a.Reasoning = joinedText(a.Reasoning, b.Reasoning)
-	a.Null = false
-	a.ToolCalls = append(a.ToolCalls[:len(a.ToolCalls):len(a.ToolCalls)], b.ToolCalls...)
-	return a
-}
-
-func joinedText(a, b string) string {
-	switch {
-	case a == "" || b == "":
-		return a + b
-	case strings.HasSuffix(a, between) || strings.HasPrefix(b, between):
-		return a + b
-	}
-	return a + between + b
 }
 
 // plain returns a message whose parts, if they are all texts, are one text: many templates take no parts.

@@ -17,7 +17,8 @@ func (e *fencedEnd) add(body []byte) step {
 	if body[0] != fence[0] {
 		return e.json.add(body)
 	}
-	if head := string(body); !e.inside {
+	if !e.inside {
+		head := string(body) // short: what is no fence ends here
 		begins := func(s string) bool { return strings.HasPrefix(s, head) }
 		switch {
 		case begins(fence + "json"):

@@ -259,8 +259,8 @@ func (r *Runner) deliver(m toParent) {
 	r.mu.Unlock()
 	switch {
 	case s == nil: // its caller has stopped reading
-	case m.Event != nil || m.Vector != nil || m.Queued:
-		s.Put(m)
+	case (m.Event != nil || m.Vector != nil || m.Queued) && !s.Put(m):
+		go r.leave(m.ID) // not here: the child may wait for this reader before it reads
 	case groupEnded: // the child ends, too; whoever asks again after the error gets the next one
 		time.AfterFunc(endGrace, func() { s.End(m.Error.error()) })
 	case m.Error != nil:
@@ -308,7 +308,7 @@ func (r *Runner) Embed(ctx context.Context, req runtime.EmbedRequest) (e runtime
 
 // ask sends a request and passes the child's messages about it to each, until the request ends or each returns false.
 func (r *Runner) ask(ctx context.Context, m toChild, each func(toParent) bool) error {
-	s := stream.New[toParent]()
+	s := stream.Bounded(untaken)
 	id, err := r.send(m, func(id uint64) { r.streams[id] = s })
 	defer r.leave(id)
 	var unsupported *json.UnsupportedValueError

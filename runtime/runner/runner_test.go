@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -192,6 +193,32 @@ func TestCancel(t *testing.T) {
 		errClosed) {
 		t.Errorf("after Close: %v", err)
 	}
+}
+
+// A request whose caller does not take its events ends when too many wait, and others go on.
+func TestUntaken(t *testing.T) {
+	r := start(t)
+	free := make(chan struct{})
+	go func() {
+		defer close(free)
+		for running := true; running; time.Sleep(time.Millisecond) {
+			r.mu.Lock()
+			running = len(r.streams) > 0
+			r.mu.Unlock()
+		}
+	}()
+	n, last := 0, error(nil)
+	for _, err := range r.Generate(t.Context(), runtime.Request{Prompt: []int32{1}, MaxTokens: 1 << 30}) {
+		n, last = n+1, err
+		<-free
+	}
+	if most := limits.UntakenEvents / 512; !errors.Is(last, runtime.ErrBusy) || n < most/2 || n > 2*most {
+		t.Errorf("%d events, %v", n, last)
+	}
+	if ids, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 5}); len(ids) != 5 || err != nil {
+		t.Errorf("another request: %v, %v", ids, err)
+	}
+	noStreams(t, r)
 }
 
 // When a child dies, its requests end with an error that says how.

@@ -108,16 +108,17 @@ type blocks struct {
 	list   []blockJSON            // started so far; content is not kept if it is streamed
 	open   string                 // type of the last block if it is not complete; "": none
 	text   strings.Builder
-	held   string // white space that becomes part of a block only if text follows
+	held   strings.Builder // white space that becomes part of a block only if text follows
 }
 
 // add appends text to the open block if it has this type, or else starts a block.
 func (b *blocks) add(kind, text string) error {
 	if b.open != kind {
-		if b.held += text; strings.TrimFunc(b.held, unicode.IsSpace) == "" {
+		b.held.WriteString(text)
+		if strings.TrimFunc(text, unicode.IsSpace) == "" {
 			return nil
 		}
-		text, b.held = b.held, ""
+		text = b.held.String()
 		if err := b.begin(kind, blockJSON{Type: kind}); err != nil {
 			return err
 		}
@@ -140,7 +141,8 @@ func (b *blocks) begin(kind string, block blockJSON) error {
 	case thinkingBlock:
 		block.Thinking, block.Signature = &empty, &empty
 	}
-	b.open, b.held, b.list = kind, "", append(b.list, block)
+	b.open, b.list = kind, append(b.list, block)
+	b.held.Reset()
 	b.text.Reset()
 	return b.send("content_block_start", func(at int) any {
 		return struct {
@@ -230,7 +232,7 @@ func (b *blocks) send(name string, event func(at int) any) error {
 
 // close completes the last block. A response of only white space gets a text block.
 func (b *blocks) close() error {
-	if held := b.held; len(b.list) == 0 && held != "" {
+	if held := b.held.String(); len(b.list) == 0 && held != "" {
 		if err := b.begin(textBlock, blockJSON{Type: textBlock}); err != nil {
 			return err
 		}

@@ -366,9 +366,11 @@ func (c *contents) mark() {
 // parts.
 func (c *contents) message(m chat.Message) chat.Message {
 	c.flush()
+	var text strings.Builder
 	for _, p := range c.parts {
-		m.Content += p.Text
+		text.WriteString(p.Text)
 	}
+	m.Content = text.String()
 	if c.pictures > 0 {
 		m.Parts = c.parts
 	}

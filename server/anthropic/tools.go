@@ -74,6 +74,9 @@ func (q *messagesRequest) offers(changes []toolChange) (offers, error) {
 		}
 	}
 	for i, c := range changes {
+		if err := chat.CheckToolCount(len(o.list)); err != nil {
+			return o, err
+		}
 		if c.tool != nil { // a newer definition replaces an older one
 			o.list = slices.DeleteFunc(o.list, func(x offer) bool { return x.Name == c.name })
 			if err := o.add(c.at+".tool.definition", *c.tool, len(q.Tools)+i, true); err != nil {

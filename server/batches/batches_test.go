@@ -265,6 +265,36 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
+// Large results that wait for an earlier one hold up the requests after them.
+func TestResultsAhead(t *testing.T) {
+	const size, parallel = limits.BatchAhead / 4, 2
+	big := []byte(`"` + strings.Repeat("x", size) + `"`)
+	var in strings.Builder
+	for i := range 20 {
+		in.WriteString(line(fmt.Sprint("r", i)) + "\n")
+	}
+	var started atomic.Int64
+	free := make(chan struct{})
+	r := New(strings.NewReader(in.String()), Options{Parallel: parallel})
+	err := r.Run(t.Context(), io.Discard, func(ctx context.Context, q Request) (Response, error) {
+		switch n := started.Add(1); {
+		case q.CustomID == "r0":
+			<-free
+		case n == 6: // four results and the first request are there, so this is the last one for now
+			time.AfterFunc(20*time.Millisecond, func() {
+				if n := started.Load(); n > 5+parallel {
+					t.Errorf("%d requests are started", n)
+				}
+				close(free)
+			})
+		}
+		return Response{Status: 200, Body: big}, ctx.Err()
+	})
+	if err != nil || r.Counts().Completed != 20 || r.ahead.Load() != 0 {
+		t.Errorf("%v, %+v, %d bytes ahead", err, r.Counts(), r.ahead.Load())
+	}
+}
+
 // What is left gets an error with the given code.
 func TestRest(t *testing.T) {
 	var out bytes.Buffer

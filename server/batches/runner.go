@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ingotml/ingot/limits"
@@ -57,6 +58,8 @@ const (
 // Runner runs the requests of a file.
 type Runner struct {
 	o      Options
+	ahead  atomic.Int64  // bytes of results that wait for the one before them
+	wrote  chan struct{} // signals that one was written; capacity 1
 	in     *input
 	counts Counts
 }
@@ -67,7 +70,7 @@ func New(in io.Reader, o Options) *Runner {
 	if o.pause == nil {
 		o.pause = pause
 	}
-	return &Runner{o: o, in: newInput(in, limits.BatchLine)}
+	return &Runner{o: o, wrote: make(chan struct{}, 1), in: newInput(in, limits.BatchLine)}
 }
 
 // Counts counts the results so far, with those of the runs that this one continues.
@@ -183,6 +186,9 @@ func (r *Runner) dispatch(ctx context.Context, running *sync.WaitGroup, slots ch
 			result <- q.failed(wrong)
 			continue
 		}
+		if !r.hasRoom(ctx) {
+			return nil
+		}
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
@@ -193,6 +199,19 @@ func (r *Runner) dispatch(ctx context.Context, running *sync.WaitGroup, slots ch
 			result <- r.attempt(ctx, q, do)
 		})
 	}
+}
+
+// hasRoom waits until few enough results wait to be written, and reports false if the context ends. It ends: the result
+// that the others wait for belongs to a request that has been started.
+func (r *Runner) hasRoom(ctx context.Context) bool {
+	for r.ahead.Load() > limits.BatchAhead {
+		select {
+		case <-r.wrote:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // Rest writes an error for each remaining line.
@@ -220,6 +239,13 @@ func (r *Runner) write(out io.Writer, result *Result) error {
 		return fmt.Errorf("writing a result: %w", err)
 	}
 	r.counts.add(result)
+	if result.Response != nil {
+		r.ahead.Add(-int64(len(result.Response.Body)))
+		select {
+		case r.wrote <- struct{}{}:
+		default:
+		}
+	}
 	if r.o.Progress != nil {
 		r.o.Progress(r.counts)
 	}
@@ -275,6 +301,7 @@ func (r *Runner) attempt(ctx context.Context, q Request, do Do) *Result {
 			return q.failed(&ResultError{"invalid_response", fmt.Sprintf("the response, of status %d, is not JSON",
 				response.Status)})
 		}
+		r.ahead.Add(int64(len(body)))
 		return &Result{ID: newID(), CustomID: &q.CustomID,
 			Response: &ResultResponse{response.Status, response.ID, body}}
 	}

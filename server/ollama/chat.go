@@ -120,7 +120,7 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Render {
-		debug, err := debugInfo(m, prompt)
+		debug, err := s.debugInfo(r.Context(), m, prompt)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
@@ -78,11 +78,8 @@ type debugJSON struct {
 }
 
 // debugInfo returns the text of a prompt's tokens.
-func debugInfo(m *server.Model, p *prompt.Prompt) (*debugJSON, error) {
-	if m.Tokenizer() == nil {
-		return nil, runtime.ErrNoTokenizer
-	}
-	text, err := m.Tokenizer().Decode(p.IDs, false)
+func (s *api) debugInfo(ctx context.Context, m *server.Model, p *prompt.Prompt) (*debugJSON, error) {
+	text, err := s.core.Decode(ctx, m, p.IDs, false)
 	return &debugJSON{text, len(p.Pictures)}, err
 }
 

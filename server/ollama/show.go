@@ -11,6 +11,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -79,6 +80,9 @@ func (s *api) show(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *api) describeModel(ctx context.Context, entry *store.Entry, q showRequest) (out showJSON, err error) {
+	if err := wire.Take(ctx, textBytes(entry)); err != nil {
+		return out, err
+	}
 	texts, err := settings.Read(s.opts.Store, entry)
 	if err != nil {
 		return out, err
@@ -100,8 +104,8 @@ func (s *api) describeModel(ctx context.Context, entry *store.Entry, q showReque
 	if err != nil {
 		return out, err
 	}
-	for _, n := range notes {
-		lines += "# " + n + "\n"
+	if len(notes) > 0 {
+		lines += "# " + strings.Join(notes, "\n# ") + "\n"
 	}
 	f, err := s.facts.get(ctx, s.opts.Store, entry, true)
 	if err != nil {
@@ -129,6 +133,18 @@ func (s *api) describeModel(ctx context.Context, entry *store.Entry, q showReque
 		out.Tensors, err = s.tensors(ctx, entry)
 	}
 	return out, err
+}
+
+// textBytes estimates the memory for reading the texts of a model, and for the Modelfile that has them again.
+func textBytes(entry *store.Entry) (n int64) {
+	const copies = 4
+	for _, l := range entry.Image.Layers {
+		switch l.Kind {
+		case manifest.KindTemplate, manifest.KindSystem, manifest.KindLicense, manifest.KindParams, manifest.KindMessages:
+			n += copies * l.Size
+		}
+	}
+	return n
 }
 
 // tensors lists the tensors of a model. It reads only their headers.

@@ -1,11 +1,10 @@
 package ollama
 
 import (
-	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
@@ -52,6 +51,12 @@ func (s *api) tokenize(w http.ResponseWriter, r *http.Request) error {
 		out.Tokens = []int32{}
 	}
 	if q.Texts {
+		const header = 16 // of a string
+		size := m.Tokenizer().TextSize(out.Tokens, math.MaxInt) + header*len(out.Tokens)
+		if err := wire.Take(r.Context(), int64(size)); err != nil {
+			return err
+		}
+		out.Texts = make([]string, 0, len(out.Tokens))
 		for _, id := range out.Tokens {
 			text, _ := m.Tokenizer().Token(id)
 			out.Texts = append(out.Texts, text)
@@ -105,16 +110,14 @@ func (s *api) detokenize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tok := m.Tokenizer()
-	if tok == nil {
-		return fmt.Errorf("%s: %w", m.Name(), runtime.ErrNoTokenizer)
-	}
-	for i, id := range q.Tokens {
-		if id < 0 || int(id) >= tok.Size() {
-			return wire.BadRequest("tokens[%d] is %d, must be below the vocabulary size %d", i, id, tok.Size())
+	if tok := m.Tokenizer(); tok != nil {
+		for i, id := range q.Tokens {
+			if id < 0 || int(id) >= tok.Size() {
+				return wire.BadRequest("tokens[%d] is %d, must be below the vocabulary size %d", i, id, tok.Size())
+			}
 		}
 	}
-	text, err := tok.Decode(q.Tokens, q.Skip)
+	text, err := s.core.Decode(r.Context(), m, q.Tokens, q.Skip)
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func (s *api) textJobs(ctx context.Context, m *server.Model, q *textCompletion, 
 			j.Request.PromptOnly = only
 			setSeed(&j.Request, i)
 			if q.Echo {
-				if a.choices[len(jobs)].echo, err = newEcho(m, p, ids); err != nil {
+				if a.choices[len(jobs)].echo, err = s.newEcho(ctx, m, p, ids); err != nil {
 					return nil, err
 				}
 				j.Request.PromptLogProbs = logs.LogProbs
@@ -202,7 +202,8 @@ func (s *api) textJobs(ctx context.Context, m *server.Model, q *textCompletion, 
 		return nil, wire.BadParam("logprobs", "the prompts have %d logprobs with echo, at most %d are allowed: "+
 			"send fewer prompts in a request, or ask for fewer logprobs", scored, limits.PromptLogProbs)
 	}
-	return jobs, nil
+	const one = 300 // bytes of a logprob, as it comes from the model and as it is answered
+	return jobs, wire.Take(ctx, one*int64(scored))
 }
 
 // textPrompt returns the prompt of a text or token ids, which has a gap before the suffix if there is one.

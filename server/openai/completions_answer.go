@@ -1,11 +1,11 @@
 package openai
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -59,18 +59,15 @@ func newTextWriter(events *wire.Stream, m *server.Model, n int, logs bool) *text
 }
 
 // newEcho returns the prompt that is repeated, whose token ids are given.
-func newEcho(m *server.Model, p promptInput, ids []int32) (e *echo, err error) {
+func (s *api) newEcho(ctx context.Context, m *server.Model, p promptInput, ids []int32) (e *echo, err error) {
 	e = &echo{text: p.text, ids: ids}
 	if p.ids == nil {
 		return e, nil
 	}
-	if m.Tokenizer() == nil {
-		return nil, runtime.ErrNoTokenizer
-	}
 	if slices.Min(p.ids) < 0 {
 		return nil, wire.BadParam("prompt", "token ids must not be negative")
 	}
-	e.text, err = m.Tokenizer().Decode(p.ids, true)
+	e.text, err = s.core.Decode(ctx, m, p.ids, true)
 	return e, err
 }
 

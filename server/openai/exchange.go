@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/openai/items"
 	"github.com/ingotml/ingot/server/openai/stored"
@@ -33,11 +34,18 @@ func (s *api) exchange(ctx context.Context, owner string, q *responseInput) (*ex
 		return nil, err
 	}
 	if q.Previous != "" {
-		if e.all, err = s.earlier(owner, q.Previous); err != nil {
+		if e.all, err = s.earlier(ctx, owner, q.Previous); err != nil {
 			return nil, err
 		}
 	}
-	find := func(id string) (json.RawMessage, bool) { return s.stored.Item(owner, id) }
+	referred := 0
+	find := func(id string) (json.RawMessage, bool, error) {
+		raw, ok := s.stored.Item(owner, id)
+		if referred += len(raw); referred > limits.StoredSize { // one that is referred to often
+			return nil, ok, wire.BadParam("input", "the items that it refers to have more than %d bytes", limits.StoredSize)
+		}
+		return raw, ok, wire.TakeJSON(ctx, raw)
+	}
 	if e.own, err = q.Input.Decode(find); err != nil {
 		return nil, err
 	}
@@ -72,7 +80,7 @@ const (
 )
 
 // earlier returns the items of a stored response and of those that it continues.
-func (s *api) earlier(owner, id string) ([]items.Item, error) {
+func (s *api) earlier(ctx context.Context, owner, id string) ([]items.Item, error) {
 	list, err := s.stored.Conversation(owner, id, true)
 	if errors.Is(err, stored.ErrUnknown) {
 		return nil, wire.BadParam(previousField, "%w: %s", err, storeRemedy)
@@ -82,6 +90,9 @@ func (s *api) earlier(owner, id string) ([]items.Item, error) {
 	}
 	var out []items.Item
 	for i, it := range list {
+		if err := wire.TakeJSON(ctx, it.Raw); err != nil {
+			return nil, err
+		}
 		one, err := items.Decode(it.Raw, fmt.Sprintf("%s: item %d", previousField, i))
 		if err != nil {
 			return nil, err

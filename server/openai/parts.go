@@ -46,6 +46,8 @@ func (s shower) message(m *chat.Message, pictures []runtime.Picture) ([]runtime.
 		return pictures, nil
 	}
 	var list []shown
+	var thought strings.Builder
+	thought.WriteString(m.Reasoning)
 	seen := len(pictures)
 	for i, p := range m.Parts {
 		at := fmt.Sprintf("%s.content[%d]", s.at, i)
@@ -55,7 +57,7 @@ func (s shower) message(m *chat.Message, pictures []runtime.Picture) ([]runtime.
 		case "refusal":
 			list = append(list, shown{chat.Part{Type: "text", Text: p.Field("refusal")}, false})
 		case "thinking", "reasoning", "reasoning_text":
-			m.Reasoning += cmp.Or(p.Field("thinking"), p.Field("reasoning"), p.Text)
+			thought.WriteString(cmp.Or(p.Field("thinking"), p.Field("reasoning"), p.Text))
 		case "redacted_thinking":
 		case "image_url", "input_image":
 			picture, note, err := s.picture(p, at+".image_url", len(pictures))
@@ -82,14 +84,17 @@ func (s shower) message(m *chat.Message, pictures []runtime.Picture) ([]runtime.
 			list = append(list, shown{chat.Part{Type: "text", Text: note}, true})
 		}
 	}
-	m.Content, m.Parts = "", []chat.Part{}
+	var content strings.Builder
+	m.Parts = make([]chat.Part, 0, len(list))
 	for i, p := range list {
-		if i > 0 && (p.own || list[i-1].own) && m.Content != "" && !strings.HasSuffix(m.Content, "\n") {
-			m.Content += "\n"
+		text := content.String() // copies nothing
+		if i > 0 && (p.own || list[i-1].own) && text != "" && !strings.HasSuffix(text, "\n") {
+			content.WriteByte('\n')
 		}
-		m.Content += p.Text
+		content.WriteString(p.Text)
 		m.Parts = append(m.Parts, p.Part)
 	}
+	m.Content, m.Reasoning = content.String(), thought.String()
 	if len(pictures) == seen {
 		m.Parts = nil // many templates support only text
 	}

@@ -185,7 +185,7 @@ func FuzzOpenAI(f *testing.F) {
 		}
 		var r responseRequest
 		if json.Unmarshal(body, &r) == nil && r.check() == nil {
-			list, err := r.Input.Decode(func(string) (json.RawMessage, bool) { return nil, false })
+			list, err := r.Input.Decode(func(string) (json.RawMessage, bool, error) { return nil, false, nil })
 			if err != nil {
 				return
 			}

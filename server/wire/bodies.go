@@ -1,93 +1,83 @@
 package wire
 
 import (
+	"context"
 	"io"
 	"net/http"
-	"sync"
+	"time"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/server/budget"
 )
 
-// Bodies limits the memory of all request bodies together, including the values decoded from them. It protects against
-// many large bodies at once, and against JSON that decodes into much more than its text. It is safe for concurrent use.
-type Bodies struct {
-	mu          sync.Mutex
-	total, left int64
-}
-
-// Estimates of a body's memory, in bytes.
+// Estimates of a request's memory, in bytes.
 const (
-	freeBody    = 64 << 10 // not counted, per body
-	perByte     = 3        // per byte of text: the text itself, and strings and pictures decoded from it
-	perList     = 512      // per decoded array or object
-	perValue    = 64       // per element
-	allBodies   = 8        // the limit of all bodies, as a multiple of the largest one
-	leastBodies = 64 << 20 // the minimum of that limit
+	freeText = 64 << 10 // not counted, of a body and of an answer
+	perByte  = 3        // per byte of text: the text itself, and strings and pictures decoded from it
+	perList  = 512      // per decoded array or object
+	perValue = 64       // per element
 )
 
-// NewBodies returns bodies with a limit that suits a largest body.
-func NewBodies(largest int64) *Bodies {
-	total := max(allBodies*largest, leastBodies)
-	return &Bodies{total: total, left: total}
-}
-
-// Bound limits a request's body to most bytes, decompresses it, and counts it until release is called. What a body
+// Bound limits a request's body to most bytes, decompresses it, and counts it in the request's account. What a body
 // decompresses to has the same limit. The error says that it cannot be decompressed.
-func (b *Bodies) Bound(w http.ResponseWriter, r *http.Request, most int64) (release func(), err error) {
-	one := &body{ReadCloser: http.MaxBytesReader(w, r.Body, most), of: b}
-	err = one.decompress(r, most)
+func Bound(w http.ResponseWriter, r *http.Request, most int64) error {
+	a := budget.From(r.Context())
+	one := &body{ctx: r.Context(), account: a}
+	one.ReadCloser = &incoming{http.MaxBytesReader(w, r.Body, most), a, http.NewResponseController(w)}
+	err := one.decompress(r, most)
 	r.Body = one
-	return one.release, err
+	return err
 }
 
-// Reserved returns how many bytes the bodies of requests in progress hold.
-func (b *Bodies) Reserved() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.total - b.left
+// incoming is a body that comes from a client.
+type incoming struct {
+	io.ReadCloser
+	account *budget.Account
+	control *http.ResponseController
 }
 
-// Limit returns how many bytes the bodies of requests in progress may hold.
-func (b *Bodies) Limit() int64 { return b.total }
+func (b *incoming) Read(p []byte) (int, error) {
+	cut := func() { _ = b.control.SetReadDeadline(time.Now()) } // fails only for a test's ResponseWriter
+	return b.account.Wait(func() {}, cut, func() (int, error) { return b.ReadCloser.Read(p) })
+}
 
-func (b *Bodies) take(n int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case n > b.total:
+// Take counts n bytes of memory for a request until it has ended. Its error is one of memory: what one request needs
+// that no request may have, or what others hold.
+func Take(ctx context.Context, n int64) error {
+	a := budget.From(ctx)
+	if a != nil && n > a.Most() {
 		return Errorf(http.StatusRequestEntityTooLarge,
-			"the request needs %d bytes of memory, which exceeds the limit of %d for all requests", n, b.total)
-	case n > b.left:
-		return Errorf(http.StatusServiceUnavailable, "not enough memory for the request: other large requests are running")
+			"the request needs %d bytes of memory, which exceeds the limit of %d for one request", n, a.Most())
 	}
-	b.left -= n
-	return nil
+	return a.Take(ctx, n)
 }
+
+// TakeJSON counts the memory for decoding a JSON text that the request refers to.
+func TakeJSON(ctx context.Context, text []byte) error { return Take(ctx, sizeDecoded(text)) }
 
 // body is a request body that reserves memory. A handler that streams the body reserves none.
 type body struct {
 	io.ReadCloser
-	of       *Bodies
+	ctx      context.Context
+	account  *budget.Account
 	held     int64
 	decoders int64 // memory of decompression
 }
 
 // reserve raises the body's reservation to n bytes, and what decompression needs.
 func (b *body) reserve(n int64) error {
-	if n = max(n, 0) + b.decoders - b.held; n <= 0 {
+	n = max(n, 0) + b.decoders
+	if n <= b.held {
 		return nil
 	}
-	if err := b.of.take(n); err != nil {
+	if b.account != nil && n > b.account.Most() {
+		return Take(b.ctx, n) // which refuses it
+	}
+	if err := b.account.Take(b.ctx, n-b.held); err != nil {
 		return err
 	}
-	b.held += n
+	b.held = n
 	return nil
-}
-
-// release returns the reservation when the request has ended.
-func (b *body) release() {
-	b.of.mu.Lock()
-	defer b.of.mu.Unlock()
-	b.of.left += b.held
-	b.held = 0
 }
 
 // readWhole reads a JSON body into memory and reserves the memory until the request ends.
@@ -99,7 +89,7 @@ func readWhole(r *http.Request) ([]byte, error) {
 	text := make([]byte, 0, 512)
 	for {
 		if len(text) == cap(text) {
-			if err := b.reserve(perByte * (2*int64(cap(text)) - freeBody)); err != nil {
+			if err := b.reserve(perByte * (2*int64(cap(text)) - freeText)); err != nil {
 				return nil, err
 			}
 			text = append(make([]byte, 0, 2*cap(text)), text...)
@@ -114,8 +104,17 @@ func readWhole(r *http.Request) ([]byte, error) {
 		}
 	}
 	lists, values := countJSON(text)
-	need := perByte*(int64(cap(text))-freeBody) + perList*(lists-freeBody/perList) + perValue*values
+	if lists > limits.RequestLists {
+		return nil, BadRequest("the request has %d objects and arrays, at most %d are allowed", lists, limits.RequestLists)
+	}
+	need := perByte*(int64(cap(text))-freeText) + perList*(lists-freeText/perList) + perValue*values
 	return text, b.reserve(need)
+}
+
+// sizeDecoded returns the memory that a JSON text and what it decodes to need.
+func sizeDecoded(text []byte) int64 {
+	lists, values := countJSON(text)
+	return perByte*int64(len(text)) + perList*lists + perValue*values
 }
 
 // countJSON counts the arrays and objects in a JSON text, and their elements. The result is unspecified for invalid

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
+	"reflect"
 
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/limits/jsonfit"
 )
 
@@ -28,6 +31,9 @@ func ReadJSON(r *http.Request, to any) error {
 	case errors.As(err, &large), errors.As(err, &known), errors.Is(err, os.ErrDeadlineExceeded):
 		return err
 	case err != nil:
+		if status, _ := fault.Status(err); status != 0 { // there is no memory for it
+			return err
+		}
 		return BadRequest("read the request: %v", err)
 	case len(bytes.TrimSpace(b)) == 0:
 		return BadRequest("the request has no body, want JSON")
@@ -35,22 +41,39 @@ func ReadJSON(r *http.Request, to any) error {
 	return BadJSON(jsonfit.Unmarshal(b, to))
 }
 
-// WriteJSON responds with a value.
+// WriteJSON responds with a value. Its memory is counted before it is encoded, until the client has it.
 func WriteJSON(w http.ResponseWriter, v any) error {
-	b, err := Encode(v)
-	if err != nil {
+	if err := Take(contextOf(w), perByte*(sizeJSON(reflect.ValueOf(v))-freeText)); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", JSONType)
-	_, _ = w.Write(b) // fails only if the client has disconnected
-	return nil
+	to := &encoded{w: w}
+	if err := encode(to, v); err != nil && !to.begun {
+		return err
+	}
+	return nil // a write fails only if the client has disconnected
+}
+
+// encoded is what a value was encoded to, which is written at once.
+type encoded struct {
+	w     io.Writer
+	begun bool
+}
+
+func (e *encoded) Write(p []byte) (int, error) {
+	e.begun = true
+	return e.w.Write(p)
+}
+
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // Encode returns a value as a line of JSON.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err := encode(&b, v)
 	return b.Bytes(), err
 }

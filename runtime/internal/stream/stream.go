@@ -1,6 +1,6 @@
-// Package stream provides an unbounded queue from a producer, which never blocks, to one reader.
+// Package stream provides a queue from a producer, which never blocks, to one reader.
 //
-// The queue has no limit of its own: its users have one, such as the number of tokens of a request.
+// Without a [Bound], the queue has no limit of its own: its users have one, such as the number of tokens of a request.
 package stream
 
 import (
@@ -10,22 +10,46 @@ import (
 
 // Stream holds the elements that were put and not yet taken. Its methods are safe for concurrent use.
 type Stream[E any] struct {
+	bound Bound[E]
+
 	mu    sync.Mutex
 	list  []E
+	size  int64 // of list
 	ended bool
 	err   error
 	news  chan struct{} // signals that something was put; capacity 1
 }
 
-// New returns an empty stream.
-func New[E any]() *Stream[E] { return &Stream[E]{news: make(chan struct{}, 1)} }
+// Bound limits what a reader leaves in a stream. The zero value is no limit.
+type Bound[E any] struct {
+	Most int64 // bytes
+	Size func(E) int64
+	Err  error // ends the stream, behind what fits
+}
 
-// Put adds an element.
-func (s *Stream[E]) Put(e E) {
+// New returns an empty stream.
+func New[E any]() *Stream[E] { return Bounded(Bound[E]{}) }
+
+// Bounded returns an empty stream with a bound.
+func Bounded[E any](b Bound[E]) *Stream[E] { return &Stream[E]{bound: b, news: make(chan struct{}, 1)} }
+
+// Put adds an element, unless the stream has ended. It reports false if the element exceeded the bound, which ended the
+// stream.
+func (s *Stream[E]) Put(e E) bool {
 	s.mu.Lock()
+	defer s.ring()
+	defer s.mu.Unlock()
+	if s.ended {
+		return true
+	}
+	if s.bound.Size != nil {
+		if s.size += s.bound.Size(e); s.size > s.bound.Most {
+			s.ended, s.err = true, s.bound.Err
+			return false
+		}
+	}
 	s.list = append(s.list, e)
-	s.mu.Unlock()
-	s.ring()
+	return true
 }
 
 // End ends the stream with an error or nil. Only the first call has an effect.
@@ -50,7 +74,7 @@ func (s *Stream[E]) ring() {
 func (s *Stream[E]) Take(ctx context.Context) (list []E, ended bool, err error) {
 	for {
 		s.mu.Lock()
-		list, s.list = s.list, nil
+		list, s.list, s.size = s.list, nil, 0
 		ended, err = s.ended, s.err
 		s.mu.Unlock()
 		if len(list) > 0 || ended {

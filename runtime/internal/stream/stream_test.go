@@ -70,3 +70,25 @@ func TestEach(t *testing.T) {
 		}
 	}
 }
+
+// A stream with a bound ends when its reader leaves too much. What the reader takes makes room.
+func TestBound(t *testing.T) {
+	full := errors.New("full")
+	s := Bounded(Bound[int]{10, func(n int) int64 { return int64(n) }, full})
+	for range 3 {
+		if !s.Put(4) || !s.Put(6) {
+			t.Fatal("what fits does not")
+		}
+		if got, ended, err := s.Take(t.Context()); !slices.Equal(got, []int{4, 6}) || ended || err != nil {
+			t.Errorf("%v, %v, %v", got, ended, err)
+		}
+	}
+	s.Put(4)
+	if s.Put(7) || !s.Put(1) { // the second is dropped: the stream has ended
+		t.Error("the bound does not end the stream once")
+	}
+	s.End(nil)
+	if got, ended, err := s.Take(t.Context()); !slices.Equal(got, []int{4}) || !ended || err != full {
+		t.Errorf("%v, %v, %v", got, ended, err)
+	}
+}

@@ -59,8 +59,8 @@ const (
 	typeTrigger   = "compaction_trigger"
 )
 
-// Lookup returns an item of an earlier response by its id.
-type Lookup func(id string) (json.RawMessage, bool)
+// Lookup returns an item of an earlier response by its id. It returns an error if there are too many.
+type Lookup func(id string) (raw json.RawMessage, ok bool, err error)
 
 // Decode decodes the items of an input. References are replaced by the items that they refer to.
 func (in Input) Decode(stored Lookup) ([]Item, error) {
@@ -75,8 +75,11 @@ func (in Input) Decode(stored Lookup) ([]Item, error) {
 			return nil, err
 		}
 		if one.isReference() {
-			found, ok := stored(one.text("id"))
-			if !ok {
+			found, ok, err := stored(one.text("id"))
+			switch {
+			case err != nil:
+				return nil, err
+			case !ok:
 				return nil, wire.BadParam(at+".id",
 					`no item %q is stored: send the item itself, or let the server store responses with "store": true`,
 					wire.Clip(one.text("id")))

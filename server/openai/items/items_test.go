@@ -14,8 +14,8 @@ import (
 // said is what a list of items says, one message a line.
 func said(t *testing.T, text string) (string, error) {
 	t.Helper()
-	list, err := servertest.Decode[Input](t, text).Decode(func(id string) (json.RawMessage, bool) {
-		return Message("user", "stored "+id), id == "known"
+	list, err := servertest.Decode[Input](t, text).Decode(func(id string) (json.RawMessage, bool, error) {
+		return Message("user", "stored "+id), id == "known", nil
 	})
 	if err != nil {
 		return "", err

@@ -32,7 +32,7 @@ func Read(list []Item, set *tools.Set) (Conversation, error) {
 type reader struct {
 	Conversation
 	set     *tools.Set
-	thought string // reasoning that belongs to what the model says next
+	thought strings.Builder // reasoning that belongs to what the model says next
 }
 
 func (r *reader) read(it Item) error {
@@ -88,7 +88,7 @@ func (r *reader) skip(Item) error { return nil }
 
 func (r *reader) add(it Item, m chat.Message) {
 	if m.Role != chat.Assistant {
-		r.thought = "" // the model said nothing after it
+		r.thought.Reset() // the model said nothing after it
 	}
 	r.Messages, r.At = append(r.Messages, m), append(r.At, it.At)
 }
@@ -106,7 +106,8 @@ func (r *reader) message(it Item) error {
 		return BadField(it.At, err)
 	}
 	if m.Role == chat.Assistant {
-		m.Reasoning, r.thought = r.thought, ""
+		m.Reasoning = r.thought.String()
+		r.thought.Reset()
 	}
 	r.add(it, m)
 	return nil
@@ -122,7 +123,7 @@ func (r *reader) reasoning(it Item) error {
 	if thought == "" {
 		thought = joined(it.list("summary"))
 	}
-	r.thought += thought
+	r.thought.WriteString(thought)
 	return nil
 }
 
@@ -139,9 +140,9 @@ func joined(parts []jinja.Value) string {
 
 // call adds a call to the message before it if that is the model's, unless there is reasoning in between.
 func (r *reader) call(it Item, id, name string, arguments jinja.Value) {
-	if last := len(r.Messages) - 1; last < 0 || r.Messages[last].Role != chat.Assistant || r.thought != "" {
-		r.add(it, chat.Message{Role: chat.Assistant, Null: true, Reasoning: r.thought})
-		r.thought = ""
+	if last := len(r.Messages) - 1; last < 0 || r.Messages[last].Role != chat.Assistant || r.thought.Len() > 0 {
+		r.add(it, chat.Message{Role: chat.Assistant, Null: true, Reasoning: r.thought.String()})
+		r.thought.Reset()
 	}
 	m := &r.Messages[len(r.Messages)-1]
 	m.ToolCalls = append(m.ToolCalls, chat.NewCall(id, name, arguments))

@@ -26,17 +26,26 @@ type Store struct {
 	most     int
 	mostSize int64
 
-	mu    sync.Mutex
-	byID  map[key]*Response
-	order *list.List // of *Response, the least recently used first
-	size  int64
+	mu     sync.Mutex
+	byID   map[key]*Response
+	items  map[key]found // the newest item with an id
+	order  *list.List    // of *Response, the least recently used first
+	recent *Response     // the one used last; nil: another one was stored since
+	size   int64
+}
+
+// found is an item and whose it is.
+type found struct {
+	raw json.RawMessage
+	of  *Response
 }
 
 type key struct{ owner, id string }
 
 // New returns a store for so many responses and bytes.
 func New(responses int, bytes int64) *Store {
-	return &Store{most: responses, mostSize: bytes, byID: map[key]*Response{}, order: list.New()}
+	return &Store{most: responses, mostSize: bytes, byID: map[key]*Response{},
+		items: map[key]found{}, order: list.New()}
 }
 
 // Item is an item of a response's input or output.
@@ -84,8 +93,9 @@ func (s *Store) Begin(r *Response, body json.RawMessage, cancel context.CancelCa
 		return false
 	}
 	s.byID[key{r.Owner, r.ID}] = r
-	r.place = s.order.PushBack(r)
+	r.place, s.recent = s.order.PushBack(r), nil
 	s.size += r.size
+	s.index(r, r.Input)
 	s.evict(r)
 	return true
 }
@@ -107,6 +117,7 @@ func (s *Store) Finish(r *Response, body json.RawMessage, output []Item) {
 	}
 	r.size += more
 	s.size += more
+	s.index(r, output)
 	s.use(r)
 	s.evict(r)
 }
@@ -122,7 +133,23 @@ func (s *Store) evict(stays *Response) {
 	}
 }
 
+func (s *Store) index(r *Response, items []Item) {
+	for _, it := range items {
+		s.items[key{r.Owner, it.ID}] = found{it.Raw, r}
+	}
+}
+
 func (s *Store) remove(r *Response) {
+	for _, items := range [][]Item{r.Input, r.output} {
+		for _, it := range items {
+			if k := (key{r.Owner, it.ID}); s.items[k].of == r {
+				delete(s.items, k)
+			}
+		}
+	}
+	if s.recent == r {
+		s.recent = nil
+	}
 	s.order.Remove(r.place)
 	delete(s.byID, key{r.Owner, r.ID})
 	s.size -= r.size
@@ -131,6 +158,10 @@ func (s *Store) remove(r *Response) {
 
 // use marks a response as used, and then those that it continues.
 func (s *Store) use(r *Response) {
+	if r == s.recent {
+		return // one request may use it for each of its items
+	}
+	s.recent = r
 	for seen := 0; r != nil && seen < s.most; seen++ {
 		s.order.MoveToBack(r.place)
 		r = s.byID[key{r.Owner, r.Previous}]
@@ -234,19 +265,9 @@ func (s *Store) Conversation(owner, id string, output bool) ([]Item, error) {
 func (s *Store) Item(owner, id string) (json.RawMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for at := s.order.Back(); at != nil; at = at.Prev() {
-		r := at.Value.(*Response)
-		if r.Owner != owner {
-			continue
-		}
-		for _, items := range [][]Item{r.output, r.Input} {
-			for _, it := range items {
-				if it.ID == id {
-					s.use(r)
-					return it.Raw, true
-				}
-			}
-		}
+	it, ok := s.items[key{owner, id}]
+	if ok {
+		s.use(it.of)
 	}
-	return nil, false
+	return it.raw, ok
 }

@@ -180,6 +180,9 @@ func (s *Set) addTool(kind Kind, namespace, about string, d *jinja.Dict, at stri
 
 // name gives the tools their offered names, and builds what the model sees.
 func (s *Set) name() error {
+	if err := chat.CheckToolCount(len(s.tools)); err != nil {
+		return wire.BadParam(s.at, "%v", err)
+	}
 	s.names = map[string]bool{}
 	for i := range s.tools { // first those that keep their name
 		if t := &s.tools[i]; t.Kind == Function && t.Namespace == "" {

@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// sizeJSON estimates the bytes of a value's JSON before it is made, without less than there are of texts, lists and
+// numbers. Types that encode themselves count with what they hold.
+func sizeJSON(v reflect.Value) (n int64) {
+	const number, float, value, levels = 21, 16, 4, 100
+	return sizer{number: number, float: float, value: value}.size(v, levels)
+}
+
+type sizer struct{ number, float, value int64 }
+
+func (s sizer) size(v reflect.Value, levels int) (n int64) {
+	if levels == 0 {
+		return s.value
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return sizeText(v.String())
+	case reflect.Int32:
+		return s.digits(v.Int())
+	case reflect.Float32, reflect.Float64:
+		return s.float
+	case reflect.Bool, reflect.Invalid, reflect.Func, reflect.Chan:
+		return s.value
+	case reflect.Pointer, reflect.Interface:
+		return s.size(v.Elem(), levels-1)
+	case reflect.Slice, reflect.Array:
+		return s.list(v, levels)
+	case reflect.Map:
+		for entries := v.MapRange(); entries.Next(); {
+			n += s.size(entries.Key(), levels-1) + s.size(entries.Value(), levels-1) + s.value
+		}
+		return n + s.value
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return int64(len(time.RFC3339Nano)) + s.value
+		}
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.Tag.Get("json") != "-" {
+				n += int64(len(f.Name)+len(f.Tag.Get("json"))) + s.value + s.size(v.Field(i), levels-1)
+			}
+		}
+		return n + s.value
+	}
+	return s.number
+}
+
+// list returns the size of a list, and of bytes: those of JSON are as they are, others as base64 text.
+func (s sizer) list(v reflect.Value, levels int) (n int64) {
+	switch kind := v.Type().Elem().Kind(); {
+	case kind == reflect.Uint8:
+		return int64(v.Len()+2)/3*4 + s.value
+	case kind == reflect.Float32 || kind == reflect.Float64:
+		return int64(v.Len())*s.float + s.value
+	case kind == reflect.Int32 && v.CanInterface() && v.Type() == reflect.TypeFor[[]int32]():
+		for _, i := range v.Interface().([]int32) {
+			n += s.digits(int64(i))
+		}
+		return n + s.value
+	}
+	for i := range v.Len() {
+		n += s.size(v.Index(i), levels-1) + 1
+	}
+	return n + s.value
+}
+
+// digits returns the length of a number, with the comma after it.
+func (s sizer) digits(i int64) (n int64) {
+	n = 2
+	if i < 0 {
+		i, n = -i, n+1
+	}
+	for ; i >= 10; i /= 10 {
+		n++
+	}
+	return n
+}
+
+// sizeText returns the length of a text as a JSON string.
+func sizeText(text string) int64 {
+	const escape, short = len(`\u0000`), len(`\n`)
+	n, valid := len(text)+len(`""`), utf8.ValidString(text)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
+			n += short - 1
+		case c < ' ':
+			n += escape - 1
+		}
+	}
+	n += (strings.Count(text, "\u2028") + strings.Count(text, "\u2029")) * (escape - len("\u2028"))
+	for rest := text; rest != "" && !valid; { // each wrong byte becomes an escape
+		r, size := utf8.DecodeRuneInString(rest)
+		if r == utf8.RuneError && size == 1 {
+			n += escape - 1
+		}
+		rest = rest[size:]
+	}
+	return int64(n)
+}
