@@ -29,7 +29,7 @@ const (
 func init() {
 	const (
 		budget = "server.TestPromptMemoryIsShared"
-		queue  = "server.TestPromptQueue"
+		queue  = "server/budget.TestQueue"
 		render = "chat/prompt.TestRenderLimits"
 	)
 	register(

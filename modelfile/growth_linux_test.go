@@ -13,7 +13,8 @@ func TestGrowth(t *testing.T) {
 	for name, unit := range map[string]string{
 		"a line": "x", "words": "a b ", "wide characters": "é", "lines": "a\n", "quotes": `"`, "returns": "\r", "blanks": " ",
 	} {
-		for _, form := range []string{"FROM x\nLICENSE %s\n", "FROM x\nLICENSE \"\"\"%s\"\"\"\n", "FROM x\nSYSTEM \"%s\"\n", "%s"} {
+		for _, form := range []string{"FROM x\nLICENSE %s\n", "FROM x\nLICENSE \"\"\"%s\"\"\"\n", "FROM x\nSYSTEM \"%s\"\n",
+			"%s"} {
 			runtest.Linear(t, 20_000, func(n int) func() {
 				text := fmt.Sprintf(form, strings.Repeat(unit, n/len(unit)))
 				return func() {

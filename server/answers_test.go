@@ -43,10 +43,12 @@ func (f *fixture) unread(t *testing.T, key, path, body string) net.Conn {
 	t.Helper()
 	conn := f.Dial(t)
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path,
-		key, len(body), body)
+	fmt.Fprintf(conn, head+"Content-Length: %d\r\n\r\n%s", path, key, len(body), body)
 	return conn
 }
+
+// head begins a request to a path with a key.
+const head = "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
 
 // holds waits until requests hold as many bytes as wanted.
 func (f *fixture) holds(t *testing.T, what string, wanted func(held int64) bool) {
@@ -98,7 +100,8 @@ func TestUnreadAnswers(t *testing.T) {
 			t.Errorf("%s: %d of %d bytes are held", path, held, total)
 		}
 		for range 2 {
-			if response, text := f.send(t, "/v1/detokenize", `{"model":"talk","tokens":[1,2,3]}`, "kb"); response.StatusCode != 200 {
+			response, text := f.send(t, "/v1/detokenize", `{"model":"talk","tokens":[1,2,3]}`, "kb")
+			if response.StatusCode != 200 {
 				t.Errorf("%s: another client: status %d: %s", path, response.StatusCode, text)
 			}
 		}
@@ -118,14 +121,12 @@ func TestIdleClientsAreCut(t *testing.T) {
 		"unread answers": func() net.Conn { return f.unread(t, "ka", "/v1/detokenize", large) },
 		"slow bodies": func() net.Conn {
 			conn := f.Dial(t)
-			fmt.Fprintf(conn, "POST /api/show HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ka\r\nContent-Length: %d\r\n\r\n%s",
-				7<<20+1000, begins)
+			fmt.Fprintf(conn, head+"Content-Length: %d\r\n\r\n%s", "/api/show", "ka", 7<<20+1000, begins)
 			return conn
 		},
 		"slow chunks": func() net.Conn {
 			conn := f.Dial(t)
-			fmt.Fprintf(conn, "POST /api/show HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ka\r\n"+
-				"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(begins), begins)
+			fmt.Fprintf(conn, head+"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", "/api/show", "ka", len(begins), begins)
 			return conn
 		},
 	} {

@@ -19,6 +19,7 @@
 //   - Without an API key, browsers may send requests only from pages of this machine, and only to host names that
 //     nobody else can point at this machine (DNS rebinding).
 //   - Nothing in a request is used as a file path.
-//   - The bodies of all requests together, with the values decoded from them, take bounded memory.
+//   - The bodies of all requests together, with the values decoded from them and the responses that their clients have
+//     not read, take bounded memory, of which each client has a share.
 //   - Browsers get a web page (package page), which uses the API like any other client.
 package server

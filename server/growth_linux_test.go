@@ -60,7 +60,8 @@ func repeatedRequests(model string) (list []repeated) {
 			`{"id":"c","type":"function","function":{"name":"f","arguments":{`, `"k#":"`+text+`"`, `}}}]},`+user+"]")
 		add("tools", path, `"messages":[`+user+`],"tools":[`, `{"type":"function","name":"f#","input_schema":{},`+
 			`"function":{"name":"f#","parameters":{}}}`, "]")
-		add("tools of a name", path, `"messages":[`+user+`],"tools":[`, `{"type":"custom","custom":{"name":"f"},"name":"f"}`, "]")
+		add("tools of a name", path, `"messages":[`+user+`],"tools":[`,
+			`{"type":"custom","custom":{"name":"f"},"name":"f"}`, "]")
 		add("keys of a schema", path, `"messages":[`+user+`],"tools":[{"type":"function","name":"f","input_schema":{`+
 			`"type":"object"},"function":{"name":"f","parameters":{"type":"object","properties":{`,
 			`"k#":{"type":"string"}`, "}}}}]")
@@ -90,8 +91,8 @@ func repeatedRequests(model string) (list []repeated) {
 		}
 	}
 	add("system", messages, `"messages":[`+user+`],"system":[`, part("text", ""), "]")
-	add("parts of a result", messages, `"messages":[`+user+`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c",`+
-		`"content":[`, part("text", ""), "]}]}]")
+	add("parts of a result", messages, `"messages":[`+user+`,{"role":"user","content":[{"type":"tool_result",`+
+		`"tool_use_id":"c","content":[`, part("text", ""), "]}]}]")
 	add("lines of a result", messages, `"messages":[`+user+`,{"role":"assistant","content":[{"type":"bash_code_result",`+
 		`"lines":[`, `"`+text+`"`, "]}]}]")
 	for _, path := range []string{responses, "/v1/responses/input_tokens", "/v1/responses/compact"} {

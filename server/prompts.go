@@ -35,7 +35,7 @@ func (s *Server) account(r *http.Request, key *keys.Key) (*http.Request, *budget
 	return r.WithContext(budget.With(r.Context(), a)), a
 }
 
-// clientOf tells clients apart: by their keys, and without keys by their addresses, of which a client with IPv6 has many.
+// clientOf tells clients apart: by their keys, and without keys by their addresses, of which one with IPv6 has many.
 func clientOf(r *http.Request, key *keys.Key) string {
 	if key != nil {
 		return "key " + key.String()

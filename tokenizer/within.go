@@ -6,8 +6,8 @@ import (
 	"github.com/ingotml/ingot/tokenizer/fault"
 )
 
-// TextSize returns the bytes of the tokens of ids, which is about the length of their text: a token may have any length,
-// so that it is no matter of their number. It stops when there are more than most.
+// TextSize returns the bytes of the tokens of ids, which is about the length of their text. It does not follow from
+// their number: tokens may be long. It stops counting beyond most.
 func (t *Tokenizer) TextSize(ids []int32, most int) (n int) {
 	for _, id := range ids {
 		token, _ := t.added.token(id)
@@ -18,8 +18,8 @@ func (t *Tokenizer) TextSize(ids []int32, most int) (n int) {
 	return n
 }
 
-// DecodeWithin is Decode for a text of at most so many bytes. It is not ok if the text is longer, before that is made. It
-// ends with its context.
+// DecodeWithin is Decode for a text of at most so many bytes. It is not ok if the text is longer, before that is made.
+// It ends with its context.
 func (t *Tokenizer) DecodeWithin(ctx context.Context, ids []int32, skipSpecial bool, most int) (text string, ok bool,
 	err error) {
 	if t.TextSize(ids, most) > most {

@@ -215,7 +215,8 @@ func TestUntaken(t *testing.T) {
 	if most := limits.UntakenEvents / 512; !errors.Is(last, runtime.ErrBusy) || n < most/2 || n > 2*most {
 		t.Errorf("%d events, %v", n, last)
 	}
-	if ids, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 5}); len(ids) != 5 || err != nil {
+	ids, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 5})
+	if len(ids) != 5 || err != nil {
 		t.Errorf("another request: %v, %v", ids, err)
 	}
 	noStreams(t, r)

@@ -24,5 +24,6 @@ var untaken = stream.Bound[toParent]{
 		}
 		return n
 	},
-	Err: fmt.Errorf("the client reads too slowly, %d bytes of events wait for it: %w", limits.UntakenEvents, runtime.ErrBusy),
+	Err: fmt.Errorf("the client reads too slowly, more than %d bytes of events wait for it: %w", limits.UntakenEvents,
+		runtime.ErrBusy),
 }

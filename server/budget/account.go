@@ -10,8 +10,8 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// ErrCut ends a request that was cut.
-var ErrCut = fmt.Errorf("its client neither sent nor read while others waited for the memory that it holds: %w",
+// errCut ends a request that was cut.
+var errCut = fmt.Errorf("its client neither sent nor read while others waited for the memory that it holds: %w",
 	runtime.ErrBusy)
 
 // progress is how many bytes a client must send or read for its time to begin anew.
@@ -90,7 +90,7 @@ func (a *Account) Close() {
 }
 
 // Wait calls f, which waits for the client to send or read, and returns how many bytes it did. First it calls ready. If
-// the request is cut meanwhile, it calls cut, which is to end f, and returns ErrCut.
+// the request is cut meanwhile, it calls cut, which is to end f, and returns errCut.
 func (a *Account) Wait(ready, cut func(), f func() (int, error)) (int, error) {
 	if a == nil {
 		ready()
@@ -99,7 +99,7 @@ func (a *Account) Wait(ready, cut func(), f func() (int, error)) (int, error) {
 	a.mu.Lock()
 	if a.isCut {
 		a.mu.Unlock()
-		return 0, ErrCut
+		return 0, errCut
 	}
 	ready() // not after cut
 	a.since, a.cut = time.Now(), cut
@@ -113,7 +113,7 @@ func (a *Account) Wait(ready, cut func(), f func() (int, error)) (int, error) {
 		a.moved, a.blocked = 0, 0
 	}
 	if a.isCut && err != nil {
-		err = ErrCut
+		err = errCut
 	}
 	return n, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// testBudget has 100 bytes for which requests wait a second, or so many in a queue.
+// testBudget has 100 bytes.
 func testBudget() *Budget {
 	return New(Options{Total: 100, What: "the test", Wait: 10 * time.Second, Queue: 8, Patience: 5 * time.Second})
 }
@@ -112,13 +112,15 @@ func TestQueue(t *testing.T) {
 		if _, err := b.Take(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("expired context: %v", err)
 		}
-		if _, err := b.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "within 10s") {
+		if _, err := b.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) ||
+			!strings.Contains(err.Error(), "within 10s") {
 			t.Errorf("timeout: %v", err)
 		}
 		for i := range 8 {
 			wait(fmt.Sprint(i), 1)
 		}
-		if _, err := b.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "8 requests") {
+		if _, err := b.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) ||
+			!strings.Contains(err.Error(), "8 requests") {
 			t.Errorf("a full queue: %v", err)
 		}
 		all.Close()
@@ -209,10 +211,10 @@ func TestIdleClients(t *testing.T) {
 					}
 					a.Close()
 				}
-				if err := <-ended; errors.Is(err, ErrCut) != c.cut {
+				if err := <-ended; errors.Is(err, errCut) != c.cut {
 					t.Errorf("%v, want cut: %v", err, c.cut)
 				}
-				if _, err := slow.Wait(func() {}, func() {}, func() (int, error) { return 0, nil }); c.cut && err != ErrCut {
+				if _, err := slow.Wait(func() {}, func() {}, func() (int, error) { return 0, nil }); c.cut && err != errCut {
 					t.Errorf("after the cut: %v", err)
 				}
 				synctest.Wait()

@@ -7,6 +7,6 @@
 //     [limits.ClientShare] times what it leaves free, so that there is always room for others.
 //   - A request that finds no room waits, those of the clients with the least first, and after a time gets
 //     [runtime.ErrBusy], or [ErrShare] if its own client holds the room.
-//   - While somebody waits, requests that hold memory and whose clients neither send nor read are cut: see [Account.Cut].
+//   - While somebody waits, requests that hold memory and whose clients neither send nor read are cut.
 //   - All types are safe for concurrent use.
 package budget

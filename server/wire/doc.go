@@ -5,6 +5,7 @@
 //     the path belongs to: see [Dialects]. After that it is the last message of the stream.
 //   - A [Stream] sends keep-alives, so that its client never waits long for a byte.
 //   - [ErrorOf] is where errors of other packages get their HTTP status.
-//   - The bodies of all requests together, with the values decoded from them, take bounded memory: see [Bodies].
+//   - Bodies, the values decoded from them, and responses count in the account of their request before they take
+//     memory, until the request has ended: see package budget.
 //   - Text from outside that a message quotes is clipped: see [Clip].
 package wire
