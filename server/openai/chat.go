@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -60,15 +61,15 @@ type (
 func (q *chatCompletion) legacy() bool { return len(q.Functions) > 0 && len(q.Tools) == 0 }
 
 // use returns the request's tools, how the response may call them, and those for the chat template.
-func (q *chatCompletion) use() (set *tools.Set, u server.ToolUse, shown []chat.Tool, err error) {
-	if set, err = tools.ReadFunctions(tools.List(q.Functions)); err == nil {
+func (q *chatCompletion) use(ctx context.Context) (set *tools.Set, u server.ToolUse, shown []chat.Tool, err error) {
+	if set, err = tools.ReadFunctions(ctx, tools.List(q.Functions)); err == nil {
 		u, shown, err = set.Use(q.FunctionCall, new(bool))
 	}
 	if err != nil {
 		return nil, u, nil, err
 	}
 	if !q.legacy() {
-		if set, err = tools.ReadChat(tools.List(q.Tools)); err == nil {
+		if set, err = tools.ReadChat(ctx, tools.List(q.Tools)); err == nil {
 			u, shown, err = set.Use(q.ToolChoice, q.Parallel)
 		}
 	}
@@ -144,7 +145,7 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	set, use, shown, err := q.use()
+	set, use, shown, err := q.use(r.Context())
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (s *api) exchange(ctx context.Context, owner string, q *responseInput) (*ex
 	}
 	e.own, e.compacts = items.Compacts(e.own)
 	e.all = append(e.all, e.own...)
-	if e.tools, err = tools.ReadResponses(tools.List(q.Tools), items.Added(e.all)...); err != nil {
+	if e.tools, err = tools.ReadResponses(ctx, tools.List(q.Tools), items.Added(e.all)...); err != nil {
 		return nil, err
 	}
 	said, err := items.Read(e.all, e.tools)

@@ -172,7 +172,7 @@ func FuzzOpenAI(f *testing.F) {
 			if list, err := c.Messages.decode(); err == nil {
 				_, _ = turns(list, style, name, sighted)
 			}
-			_, _, _, _ = c.use()
+			_, _, _, _ = c.use(t.Context())
 			_, _ = c.options(c.MaxTokens, "max_tokens")
 		}
 		var p textCompletion
@@ -189,7 +189,7 @@ func FuzzOpenAI(f *testing.F) {
 			if err != nil {
 				return
 			}
-			set, err := tools.ReadResponses(tools.List(r.Tools), items.Added(list)...)
+			set, err := tools.ReadResponses(t.Context(), tools.List(r.Tools), items.Added(list)...)
 			if err != nil {
 				return
 			}

@@ -90,6 +90,8 @@ func readWhole(r *http.Request) ([]byte, error) {
 	for {
 		if len(text) == cap(text) {
 			if err := b.reserve(perByte * (2*int64(cap(text)) - freeText)); err != nil {
+				text = nil
+				_, _ = io.Copy(io.Discard, b) // a client that is still sending would not get to the answer
 				return nil, err
 			}
 			text = append(make([]byte, 0, 2*cap(text)), text...)

@@ -20,7 +20,7 @@ var unseen = map[string]bool{
 }
 
 // show returns the function that the model is offered. What the client has written keeps its order.
-func (t Tool) show() chat.Tool {
+func (t Tool) show(ctx context.Context) chat.Tool {
 	fn := jinja.NewDict()
 	if _, named := t.function.Get("name"); !named {
 		fn.Put("name", t.Offered)
@@ -35,7 +35,7 @@ func (t Tool) show() chat.Tool {
 		return true
 	})
 	if t.Kind == Custom {
-		about, pattern := t.about()
+		about, pattern := t.about(ctx)
 		fn.Put("description", about)
 		fn.Put("parameters", inputSchema(pattern))
 		if pattern != "" {
@@ -87,7 +87,7 @@ func inputSchema(pattern string) *jinja.Dict {
 
 // about returns the description of a custom tool, and the pattern that its input is held to. A format that cannot be
 // enforced is described to the model.
-func (t Tool) about() (about, pattern string) {
+func (t Tool) about(ctx context.Context) (about, pattern string) {
 	about = text(t.function, "description")
 	add := func(more string) {
 		if about != "" {
@@ -95,32 +95,41 @@ func (t Tool) about() (about, pattern string) {
 		}
 		about += more
 	}
-	v, _ := t.function.Get("format")
-	format, _ := v.(*jinja.Dict)
-	if v, nested := format.Get("grammar"); nested { // the form of chat completions
-		format, _ = v.(*jinja.Dict)
-	}
-	definition := text(format, "definition")
+	definition, regex := t.definition()
 	if definition == "" {
 		return about, ""
 	}
-	if text(format, "syntax") == "regex" {
+	if regex {
 		add("The input matches this regular expression: " + definition)
-		return about, enforceable(definition)
+		return about, enforceable(ctx, definition)
 	}
 	add("The input matches this Lark grammar:\n" + definition)
 	return about, ""
 }
 
+// definition returns the format of a custom tool's input, "" if there is none: a regular expression, or a grammar.
+func (t Tool) definition() (definition string, regex bool) {
+	if t.Kind != Custom {
+		return "", false
+	}
+	v, _ := t.function.Get("format")
+	format, _ := v.(*jinja.Dict)
+	if v, nested := format.Get("grammar"); nested { // the form of chat completions
+		format, _ = v.(*jinja.Dict)
+	}
+	definition = text(format, "definition")
+	return definition, definition != "" && text(format, "syntax") == "regex"
+}
+
 // enforceable returns the pattern of a JSON schema whose texts match a regular expression as a whole, or "" if the
 // constraints of package grammar cannot express it.
-func enforceable(expression string) string {
+func enforceable(ctx context.Context, expression string) string {
 	pattern := "^(?:" + expression + ")$"
 	schema, err := jinja.EncodeJSON(inputSchema(pattern))
 	if err != nil {
 		return ""
 	}
-	if _, err := grammar.CompileSchema(context.Background(), []byte(schema)); err != nil {
+	if _, err := grammar.CompileSchema(ctx, []byte(schema)); err != nil {
 		return ""
 	}
 	return pattern

@@ -2,12 +2,14 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -52,21 +54,25 @@ type Set struct {
 }
 
 // ReadChat reads the tools of a chat completion.
-func ReadChat(list List) (*Set, error) { return readChat(list, "tools", "tool_choice") }
+func ReadChat(ctx context.Context, list List) (*Set, error) {
+	return readChat(ctx, list, "tools", "tool_choice")
+}
 
 // ReadFunctions reads the functions of a chat completion, the older form of tools.
-func ReadFunctions(list List) (*Set, error) { return readChat(list, "functions", "function_call") }
+func ReadFunctions(ctx context.Context, list List) (*Set, error) {
+	return readChat(ctx, list, "functions", "function_call")
+}
 
-func readChat(list List, at, choice string) (*Set, error) {
+func readChat(ctx context.Context, list List, at, choice string) (*Set, error) {
 	s := &Set{at: at, choice: choice}
 	if err := s.add(list, at, false); err != nil {
 		return nil, err
 	}
-	return s, s.name()
+	return s, s.name(ctx)
 }
 
 // ReadResponses reads the tools of a response, and those that later items of its input add.
-func ReadResponses(list List, more ...Added) (*Set, error) {
+func ReadResponses(ctx context.Context, list List, more ...Added) (*Set, error) {
 	s := &Set{at: "tools", choice: "tool_choice"}
 	if err := s.add(list, s.at, true); err != nil {
 		return nil, err
@@ -78,7 +84,7 @@ func ReadResponses(list List, more ...Added) (*Set, error) {
 		}
 	}
 	s.listed = listed
-	return s, s.name()
+	return s, s.name(ctx)
 }
 
 // Added are tools that an item of the input adds.
@@ -179,13 +185,20 @@ func (s *Set) addTool(kind Kind, namespace, about string, d *jinja.Dict, at stri
 }
 
 // name gives the tools their offered names, and builds what the model sees.
-func (s *Set) name() error {
+func (s *Set) name(ctx context.Context) error {
 	if err := chat.CheckToolCount(len(s.tools)); err != nil {
 		return wire.BadParam(s.at, "%v", err)
 	}
 	s.names = map[string]bool{}
+	patterns := 0
 	for i := range s.tools { // first those that keep their name
-		if t := &s.tools[i]; t.Kind == Function && t.Namespace == "" {
+		t := &s.tools[i]
+		if _, regex := t.definition(); regex {
+			if patterns++; patterns > limits.ToolPatterns {
+				return wire.BadParam(t.at, "at most %d tools may have regular expressions", limits.ToolPatterns)
+			}
+		}
+		if t.Kind == Function && t.Namespace == "" {
 			t.Offered = t.Name
 			s.names[t.Name] = true
 		}
@@ -197,7 +210,9 @@ func (s *Set) name() error {
 			t.Offered = unused(Joined(t.Namespace, t.Name), s.names)
 			s.names[t.Offered] = true
 		}
-		t.Shown = t.show()
+		if t.Shown = t.show(ctx); ctx.Err() != nil {
+			return ctx.Err()
+		}
 		shown[i] = t.Shown
 	}
 	if err := chat.CheckTools(shown); err != nil {

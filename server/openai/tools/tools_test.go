@@ -2,12 +2,15 @@ package tools
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/server/servertest"
 )
 
@@ -47,7 +50,7 @@ func TestOfferedNames(t *testing.T) {
 		`[{"type":"tool_search","execution":"client","parameters":{}},{"type":"tool_search"}]`:        {"tool_search"},
 		`[{"type":"web_search"},{"type":"mcp","server_label":"x"},{"type":"local_shell"},{"type":7}]`: nil,
 	} {
-		s, err := ReadResponses(list(t, text))
+		s, err := ReadResponses(t.Context(), list(t, text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -73,7 +76,7 @@ func TestOfferedNames(t *testing.T) {
 
 func TestCalls(t *testing.T) {
 	text := `[` + notes + `,` + patch + `,{"type":"namespace","name":"x","tools":[` + patch + `]},` + search + `]`
-	s, err := ReadResponses(list(t, text),
+	s, err := ReadResponses(t.Context(), list(t, text),
 		Added{list(t, `[{"type":"namespace","name":"later","tools":[{"name":"f"}]}]`), "input[1].tools"})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +131,7 @@ func TestShown(t *testing.T) {
 		`{"type":"namespace","name":"n","description":"About n.","tools":[{"name":"f","description":"d"}]}`: `{"type": ` +
 			`"function", "function": {"name": "n__f", "description": "(n: About n.) d"}}`,
 	} {
-		s, err := ReadResponses(list(t, `[`+text+`]`))
+		s, err := ReadResponses(t.Context(), list(t, `[`+text+`]`))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -174,7 +177,7 @@ func TestChoices(t *testing.T) {
 		{`{"type":"allowed_tools","allowed_tools":{}}`, "tool_choice.allowed_tools.mode: must be auto or required"},
 	} {
 		choice, want := c[0], c[1]
-		s, err := ReadResponses(list(t, all))
+		s, err := ReadResponses(t.Context(), list(t, all))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,16 +207,34 @@ func TestBadTools(t *testing.T) {
 		`[{"type":"namespace","name":"n","tools":[{"type":"mcp"}]}]`: "tools[0].tools[0]: tool type mcp is not supported " +
 			"in a namespace: use function or custom",
 	} {
-		if _, err := ReadResponses(list(t, text)); err == nil || err.Error() != want {
+		if _, err := ReadResponses(t.Context(), list(t, text)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := ReadChat(list(t, `[{"type":"web_search"}]`)); err == nil ||
+	if _, err := ReadChat(t.Context(), list(t, `[{"type":"web_search"}]`)); err == nil ||
 		err.Error() != "tools[0]: tool type web_search is not supported: use function or custom" {
 		t.Error(err)
 	}
-	if _, err := ReadFunctions(list(t, `[{"description":"d"}]`)); err == nil ||
+	if _, err := ReadFunctions(t.Context(), list(t, `[{"description":"d"}]`)); err == nil ||
 		err.Error() != "functions[0].name: the tool's name is missing" {
 		t.Error(err)
+	}
+}
+
+// Few tools may have regular expressions, and compiling them ends with the context.
+func TestPatterns(t *testing.T) {
+	const tool = `{"type":"custom","name":"f","format":{"type":"grammar","syntax":"regex","definition":"[a-z]+"}}`
+	many := func(n int) List { return list(t, "["+strings.Repeat(tool+",", n-1)+tool+"]") }
+	if _, err := ReadResponses(t.Context(), many(limits.ToolPatterns)); err != nil {
+		t.Error(err)
+	}
+	want := "tools[32]: at most 32 tools may have regular expressions"
+	if _, err := ReadResponses(t.Context(), many(limits.ToolPatterns+1)); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ReadChat(ctx, many(1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that has left: %v", err)
 	}
 }
