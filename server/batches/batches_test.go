@@ -270,7 +270,7 @@ func TestResultsAhead(t *testing.T) {
 	const size, parallel = limits.BatchAhead / 4, 2
 	big := []byte(`"` + strings.Repeat("x", size) + `"`)
 	var in strings.Builder
-	for i := range 20 {
+	for i := range 10 {
 		in.WriteString(line(fmt.Sprint("r", i)) + "\n")
 	}
 	var started atomic.Int64
@@ -290,7 +290,7 @@ func TestResultsAhead(t *testing.T) {
 		}
 		return Response{Status: 200, Body: big}, ctx.Err()
 	})
-	if err != nil || r.Counts().Completed != 20 || r.ahead.Load() != 0 {
+	if err != nil || r.Counts().Completed != 10 || r.ahead.Load() != 0 {
 		t.Errorf("%v, %+v, %d bytes ahead", err, r.Counts(), r.ahead.Load())
 	}
 }

@@ -203,3 +203,16 @@ func FuzzOpenAI(f *testing.F) {
 		}
 	})
 }
+
+// One item that is stored cannot be referred to so often that it takes the server's memory.
+func TestManyReferences(t *testing.T) {
+	f := serve(t, nil)
+	small := `{"id":"small","role":"user","content":"` + strings.Repeat("x", 300) + `"}`
+	f.Has(t, "POST", "/v1/responses", `{"model":"talk","store":true,"input":[`+small+`]}`, 200)
+	refer := func(n int) string {
+		const one = `{"type":"item_reference","id":"small"}`
+		return `{"model":"talk","input":[` + strings.Repeat(one+",", n-1) + one + `]}`
+	}
+	f.Has(t, "POST", "/v1/responses/input_tokens", refer(2), 200)
+	f.Has(t, "POST", "/v1/responses/input_tokens", refer(200_000), 400, "have more than 67108864 bytes")
+}

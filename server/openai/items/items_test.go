@@ -20,8 +20,8 @@ func said(t *testing.T, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	set, err := tools.ReadResponses(t.Context(), tools.List{json.RawMessage(`{"type":"namespace","name":"n","tools":[{"name":"f"}]}`)},
-		Added(list)...)
+	namespace := json.RawMessage(`{"type":"namespace","name":"n","tools":[{"name":"f"}]}`)
+	set, err := tools.ReadResponses(t.Context(), tools.List{namespace}, Added(list)...)
 	if err != nil {
 		return "", err
 	}
