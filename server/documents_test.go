@@ -82,7 +82,7 @@ func TestDocumentsKept(t *testing.T) {
 func TestDocumentsOfOwners(t *testing.T) {
 	data := []byte("%PDF-1.4 none")
 	for share, want := range map[bool]int{false: 3, true: 1} {
-		s := &Server{prompts: newPrompts(limits.PromptMemory, 0), opts: Options{ShareCache: share}}
+		s := &Server{prompts: promptMemory(times{}), opts: Options{ShareCache: share}}
 		k := keys.One("k")
 		named := func(owner string) context.Context { return keys.With(t.Context(), k.Owned(owner)) }
 		for _, ctx := range []context.Context{named("a"), named("b"), t.Context(), named("a"), named("b")} {
