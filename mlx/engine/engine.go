@@ -33,6 +33,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Version is the MLX release that the bridge is written for.
@@ -81,6 +82,7 @@ type Engine struct {
 	Key     string
 	Source  string // how it was found: "INGOT_ENGINE" or "cache"
 	Kernels string // folder of the user for kernels that MLX compiles at run time; empty if there is no cache folder
+	Sum     string // SHA-256 of the bridge when it was installed; empty = unknown
 	// LacksAVX512: this processor has AVX-512, but the engine has no kernels for it. Install compiles one that does.
 	LacksAVX512 bool
 }
@@ -99,14 +101,18 @@ type Manifest struct {
 	ABI      int64    `json:"abi"`      // of the bridge
 	Compiler string   `json:"compiler"` // name and version
 	Flags    []string `json:"flags"`    // without paths
+	Bridge   string   `json:"bridge"`   // SHA-256 of libingot_mlx; empty if an older version made the folder
 }
 
-const manifestName = "engine.json"
+const (
+	manifestName = "engine.json"
+	maxManifest  = 1 << 20
+)
 
 // The kinds of failures. The messages that wrap them say what happened and what to do.
 var (
 	ErrNotInstalled = errors.New("engine not installed")
-	ErrInvalid      = errors.New(EnvEngine + " does not hold an engine")
+	ErrInvalid      = errors.New("the engine cannot be used")
 	ErrUnsupported  = errors.New("unsupported machine")
 	ErrNoPython     = errors.New("no Python with pip")
 	ErrDownload     = errors.New("download failed")
@@ -130,7 +136,8 @@ func failf(kind error, format string, args ...any) error {
 }
 
 // Find returns the engine that this program would use. It downloads and builds nothing. If there is no engine the error
-// wraps ErrNotInstalled, ErrInvalid if INGOT_ENGINE is not an engine folder, or ErrUnsupported.
+// wraps ErrNotInstalled, ErrUnsupported, or ErrInvalid if INGOT_ENGINE is not an engine folder or others could have
+// written the engine.
 func Find(opts Options) (*Engine, error) {
 	s, err := newSetup(opts)
 	if err != nil {
@@ -151,7 +158,7 @@ func (s *setup) find() (*Engine, error) {
 				EnvEngine, s.fixed, e.Flavour, s.Flavour)
 		}
 		e.Source, e.Kernels = SourceEnv, s.kernelDir()
-		return e, nil
+		return e.checked()
 	}
 	e := s.cached(s.engineDir())
 	if e == nil && s.host.arch == "amd64" && !s.Portable {
@@ -167,7 +174,7 @@ func (s *setup) find() (*Engine, error) {
 		return nil, failf(ErrNotInstalled, "the MLX engine (%s, %s) is not installed in %s: run 'ingot engine install'",
 			s.flavour, Version, s.engineDir())
 	}
-	return e, nil
+	return e.checked()
 }
 
 // cached returns the engine in a folder of the cache, or nil if there is no complete one.
@@ -201,13 +208,13 @@ func open(dir, ext string) (*Engine, []string) {
 	if err != nil {
 		return nil, []string{fmt.Sprintf("a readable %s (%v)", manifestName, err)}
 	}
-	e.Flavour, e.Version, e.Key = m.Flavour, m.Version, m.Key
+	e.Flavour, e.Version, e.Key, e.Sum = m.Flavour, m.Version, m.Key, m.Bridge
 	return e, nil
 }
 
 func readManifest(dir string) (Manifest, error) {
 	var m Manifest
-	data, err := os.ReadFile(filepath.Join(dir, manifestName))
+	data, err := place.ReadFile(filepath.Join(dir, manifestName), maxManifest)
 	if err != nil {
 		return m, err
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Install returns the engine that Find returns. If it is not installed, Install downloads the wheels (unless they are
@@ -57,6 +59,9 @@ func (s *setup) install(ctx context.Context) (*Engine, error) {
 			return nil, err
 		}
 	}
+	if err := place.TrustedTree(wheel); err != nil {
+		return nil, failf(ErrInvalid, "the wheel in %s is not used: %w", wheel, err)
+	}
 	done := func() bool { return s.cached(s.engineDir()) != nil }
 	err = s.publish(ctx, s.engineDir(), done, func(tmp string) error { return s.assemble(ctx, compilers, wheel, tmp) })
 	if err != nil {
@@ -91,6 +96,10 @@ func (s *setup) assemble(ctx context.Context, compilers []compiler, wheel, tmp s
 	if err := linkTree(wheel, out, s.flavour); err != nil {
 		return err
 	}
+	sum, err := sumOf(filepath.Join(out, "bridge", "libingot_mlx"+s.host.libExt()))
+	if err != nil {
+		return err
+	}
 	manifest, err := json.MarshalIndent(Manifest{
 		Version:  Version,
 		Flavour:  s.flavour,
@@ -98,6 +107,7 @@ func (s *setup) assemble(ctx context.Context, compilers []compiler, wheel, tmp s
 		ABI:      s.abi,
 		Compiler: c.version,
 		Flags:    slices.Concat(s.target.flags(), linkFlags(s.host.os)),
+		Bridge:   sum,
 	}, "", "  ")
 	if err != nil {
 		return err
