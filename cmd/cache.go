@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/usercache"
@@ -171,14 +172,18 @@ func (o cacheWarmOptions) beginning(c *cobra.Command, style *prompt.Style, model
 }
 
 // servedPrefixes returns the folder of the prefix cache of a server: the one given, or the default one if `ingot cache
-// warm` has made it.
+// warm` has made it. A folder that others could have written is an error now, and not of each request.
 func servedPrefixes(given string) (string, error) {
-	if given != "" {
-		return filepath.Abs(given) // a model's process has another working folder
+	dir := given
+	if given == "" {
+		dir = usercache.Dir(prefixesDir)
 	}
-	dir := usercache.Dir(prefixesDir)
-	if info, err := os.Stat(dir); dir == "" || err != nil || !info.IsDir() {
+	err := place.Trusted(dir)
+	switch {
+	case dir == "" || given == "" && errors.Is(err, fs.ErrNotExist):
 		return "", nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", err
 	}
-	return dir, nil
+	return filepath.Abs(dir) // a model's process has another working folder
 }

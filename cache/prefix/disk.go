@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -71,11 +72,15 @@ const (
 	lookEvery  = time.Second // minimum interval between scans for other processes' changes
 )
 
-// OpenDisk opens the folder and indexes its files.
+// OpenDisk opens the folder and indexes its files. A folder that others could have written is a [place.ErrUntrusted]:
+// they would choose the state that a prompt continues from.
 func OpenDisk(o DiskOptions) (*Disk, error) {
 	d := &Disk{opts: o, index: newIndex(), queue: make(chan write, writesWait), look: make(chan struct{}, 1),
 		done: make(chan struct{})}
 	err := os.MkdirAll(o.Dir, 0o700)
+	if err == nil {
+		err = place.Trusted(o.Dir)
+	}
 	if err == nil {
 		err = d.read()
 	}
@@ -130,7 +135,7 @@ func (d *Disk) read() error {
 		if !ok || d.index.files[e.Name()] != nil {
 			continue
 		}
-		if i, err := e.Info(); err == nil {
+		if i, err := e.Info(); err == nil && i.Mode().IsRegular() {
 			d.index.add(&stored{name, i.Size(), i.ModTime()})
 		}
 	}
@@ -291,6 +296,8 @@ func (d *Disk) load(t *mlx.Thread, name fileName, kinds []cache.Kind) (header no
 		d.tell(name, err)
 	case errors.Is(err, fs.ErrNotExist):
 		d.forget(name)
+	default: // it cannot be opened, or it is not a file of ours
+		d.index.remove(name.String())
 	}
 	return header, all, err == nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -125,13 +126,17 @@ func (d *Disk) edge(name fileName) []Key {
 	return h.Edge
 }
 
-// open opens a node's file, whose size it returns.
+// open opens a node's file, whose size it returns. What is in its place may be a pipe, which nobody writes to, or a
+// file of another user.
 func (d *Disk) open(name fileName) (*os.File, int64, error) {
-	f, err := os.Open(d.path(name))
+	f, err := place.Open(d.path(name))
 	if err != nil {
 		return nil, 0, err
 	}
 	info, err := f.Stat()
+	if err == nil {
+		err = place.TrustedFile(f)
+	}
 	if err != nil {
 		f.Close()
 		return nil, 0, err

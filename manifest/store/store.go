@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/store/disk"
@@ -48,13 +49,16 @@ func Command(name string) Option { return func(s *Store) { s.locks.Command = nam
 
 // Open opens the store at root, and creates it if the folder is absent or empty. An empty root means $INGOT_HOME, or
 // .ingot in the user's home folder. A folder with other content, or with an unknown layout version, is an
-// [manifest.ErrNotStore]. Opening an existing store does not write.
+// [manifest.ErrNotStore], and a store that others could have changed a [place.ErrUntrusted]. Opening an existing store does
+// not write.
 func Open(root string, options ...Option) (*Store, error) {
 	s, err := at(root, options...)
 	if err != nil {
 		return nil, err
 	}
-	err = s.checkLayout()
+	if err = s.checkPlace(); err == nil {
+		err = s.checkLayout()
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = s.create()
 	}
@@ -70,7 +74,10 @@ func OpenExisting(root string, options ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkLayout(); err != nil {
+	if err = s.checkPlace(); err == nil {
+		err = s.checkLayout()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open model store %s: %w", s.root, err)
 	}
 	return s, nil
@@ -127,6 +134,21 @@ func (s *Store) Lock(ctx context.Context) (release func(), err error) { return s
 // Path returns the path of a file in the store's folder.
 func (s *Store) Path(elem ...string) string {
 	return filepath.Join(append([]string{s.root}, elem...)...)
+}
+
+// checkPlace returns a [place.ErrUntrusted] if others could have changed what names mean. root may use a store of any
+// user, as in a container with a mounted folder: it writes what stays private as that user's, see replaceFileMode.
+func (s *Store) checkPlace() error {
+	judge := place.Trusted
+	if os.Geteuid() == 0 {
+		judge = place.Closed
+	}
+	for _, path := range []string{s.root, s.Path(ocispec.ImageBlobsDir), s.Path(BlobsDir), s.Path(ocispec.ImageIndexFile)} {
+		if err := judge(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkLayout validates the oci-layout file. The error is fs.ErrNotExist if there is none.

@@ -4,7 +4,8 @@
 // Contract:
 //   - A form is found by the SHA-256 of its tokenizer.json or tokenizer.model, which the caller knows, and by the
 //     version of the format. A checksum tells a damaged form, which is made again.
-//   - The cache is never needed: if it cannot be read or written, the tokenizer is loaded from its source.
+//   - The cache is never needed: if it cannot be read or written, or others could have written it, the tokenizer is
+//     loaded from its source.
 //   - Forms are written beside their place and renamed, so processes may share the folder. It holds at most
 //     limits.CompiledVocabularies forms; the least recently used are removed.
 package compiled
@@ -25,6 +26,7 @@ import (
 
 	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/ingotml/ingot/usercache"
 )
@@ -118,11 +120,17 @@ func (s source) kept(path string, config []byte) (*tokenizer.Tokenizer, error) {
 // read returns a form whose checksum is right. It takes the form through a buffer, which the processor's cache holds,
 // into memory that is not set to zeros before: of a form of 25 MB, each pass over memory takes milliseconds.
 func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	if err := place.Trusted(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	f, err := place.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if err := place.TrustedFile(f); err != nil {
+		return nil, err
+	}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

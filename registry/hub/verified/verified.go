@@ -6,7 +6,8 @@
 //     the system has them: a file whose bytes were changed is unknown again, even if its time was set back.
 //   - A file that was written within the last seconds is not recorded: a later change may get the same time.
 //   - Records are a convenience: one that is missing, damaged or of another version is none. Each has a checksum and is
-//     written whole, so processes may share the folder, which holds at most limits.VerifiedFiles records.
+//     written whole, so processes may share the folder, which holds at most limits.VerifiedFiles records. One that others
+//     could have written is none.
 package verified
 
 import (
@@ -22,10 +23,14 @@ import (
 
 	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Records is a folder of records. "" keeps none.
 type Records string
+
+// maxRecord is more than a record with the longest name has.
+const maxRecord = 8 << 10
 
 // settled is how long ago a file's last change must be: no file system counts time in longer steps.
 const settled = 2 * time.Second
@@ -35,7 +40,10 @@ func (r Records) Has(info fs.FileInfo, path, digest string) bool {
 	if r == "" {
 		return false
 	}
-	have, err := os.ReadFile(r.place(path))
+	if place.Trusted(string(r), r.place(path)) != nil {
+		return false
+	}
+	have, err := place.ReadFile(r.place(path), maxRecord)
 	return err == nil && string(have) == record(info, path, digest)
 }
 
