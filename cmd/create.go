@@ -148,7 +148,7 @@ type createOptions struct {
 	qualityText, key                string
 	calibrationTexts                []string
 	uniform, dryRun, json, hash     bool
-	exact                           bool
+	exact, anyLinks                 bool
 	as                              string
 	hub                             hubFlags
 	search                          searchFlags
@@ -165,6 +165,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.equalize, "equalize", false, "scale channels by the statistics first")
 	f.BoolVar(&o.uniform, "uniform", false, "quantize to one type, without higher-precision tensors")
 	f.BoolVar(&o.exact, "exact", false, "keep a GGUF file's values exactly, as float32")
+	f.BoolVar(&o.anyLinks, "follow-links", false, "read files that links of a folder name elsewhere")
 	f.StringVar(&o.as, "as", "", "model `type` to read the checkpoint as")
 	f.StringVar(&o.draft, "quantize-draft", "", "`type` of the draft model's weights")
 	f.StringVar(&o.draft, "draft-quantize", "", "same as --quantize-draft")
@@ -197,7 +198,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 			return usagef("--as: %v", err)
 		}
 	}
-	options.HashFiles, options.Exact, options.As = o.hash, o.exact, o.as
+	options.HashFiles, options.Exact, options.AnyLinks, options.As = o.hash, o.exact, o.anyLinks, o.as
 	options.Calibration, options.Equalize = o.calibration, o.equalize
 	if o.equalize && o.calibration == convert.NoCalibration {
 		return usagef("--equalize requires --calibration: channels are scaled by statistics")

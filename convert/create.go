@@ -31,6 +31,7 @@ type Options struct {
 	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
 	HashFiles bool
 	Exact     bool             // as in [source.Options]
+	AnyLinks  bool             // as in [source.Options]
 	As        string           // as in [source.Options], of FROM
 	Precision recipe.Precision // of the weights; the zero value keeps the source's types
 	// Calibration names the statistics that codes depend on: "" or "none" for none, "auto" for those that the store has
@@ -78,7 +79,7 @@ func (f Folders) Names(value string) bool { return slices.Contains(f, value) }
 
 // Open implements [Remote].
 func (Folders) Open(_ context.Context, value string) (safetensors.Folder, error) {
-	return safetensors.Dir(value), nil
+	return safetensors.LinkedDir(value), nil // links to uploads, where there are no hard links
 }
 
 // Pusher sends an image to a registry.
@@ -297,7 +298,7 @@ func prepareWith(
 	}
 	p := &prepared{}
 	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly, remote: opts.Remote,
-		options: source.Options{Exact: opts.Exact, As: opts.As, HeadersOnly: headersOnly}}
+		options: source.Options{Exact: opts.Exact, AnyLinks: opts.AnyLinks, As: opts.As, HeadersOnly: headersOnly}}
 	if err := p.open(ctx, &req, o, opts.Version); err != nil {
 		p.close()
 		return nil, err

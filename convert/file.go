@@ -23,7 +23,7 @@ func (e pathError) Unwrap() error { return e.err }
 
 // kindOf returns what a local file is, from its first bytes.
 func kindOf(path string) (filekind.Found, error) {
-	return safetensors.KindOf(safetensors.Dir(filepath.Dir(path)), filepath.Base(path))
+	return safetensors.KindOf(safetensors.LocalFile(path, false))
 }
 
 // notAModel says why a file is no source of a model.

@@ -57,7 +57,8 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 		if err != nil || found.Kind != filekind.GGUF {
 			return nil, o.located(c, notAModel(path, found, err))
 		}
-		return source.OpenFile(safetensors.Dir(filepath.Dir(path)), filepath.Base(path), o.options)
+		folder, name := safetensors.LocalFile(path, o.options.AnyLinks)
+		return source.OpenFile(folder, name, o.options)
 	case errors.Is(err, safetensors.ErrIncomplete):
 		return nil, o.located(c, pathError{err})
 	case !errors.Is(err, fs.ErrNotExist):
@@ -182,5 +183,5 @@ func (o opener) adapterFolder(ctx context.Context, c modelfile.Command) (safeten
 	case !info.IsDir():
 		return nil, o.located(c, notAnAdapter(path))
 	}
-	return safetensors.Dir(path), nil
+	return safetensors.Local(path, o.options.AnyLinks), nil
 }

@@ -3,6 +3,8 @@ package safetensors
 import (
 	"errors"
 	"strconv"
+
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Errors of a file.
@@ -27,9 +29,10 @@ var (
 	ErrIncomplete = errors.New("source model is incomplete")
 	ErrAmbiguous  = errors.New("ambiguous weights")
 	ErrNoWeights  = errors.New("no safetensors weights")
+	ErrOutside    = errors.New("a link out of the folder")
 )
 
-var errNotRegular = errors.New("not a regular file")
+var errNotRegular = place.ErrNotRegular
 
 // maxQuoted limits how many bytes of a file's text are quoted in a message.
 const maxQuoted = 120

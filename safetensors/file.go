@@ -21,7 +21,7 @@ type File struct {
 
 // Open opens a file and reads its header. The path may be a symbolic link to a regular file, as in download caches.
 func Open(path string) (*File, error) {
-	file, err := openRegular(path)
+	file, err := LinkedDir("").Open(path)
 	if err != nil {
 		return nil, err
 	}

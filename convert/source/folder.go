@@ -12,7 +12,9 @@ import (
 )
 
 // Open reads a local checkpoint folder; see [OpenFolder].
-func Open(dir string, o Options) (*Source, error) { return OpenFolder(safetensors.Dir(dir), o) }
+func Open(dir string, o Options) (*Source, error) {
+	return OpenFolder(safetensors.Local(dir, o.AnyLinks), o)
+}
 
 // OpenFolder reads a checkpoint folder: its configuration, the headers of its weights, and its other files; or its only
 // GGUF model if it has no safetensors, or the one that the user named. The caller must close the result, which closes

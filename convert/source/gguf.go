@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,6 +21,8 @@ import (
 type Options struct {
 	// Exact keeps every element of a GGUF file exactly, at the cost of float32 scales, biases and elements.
 	Exact bool
+	// AnyLinks follows links of local folders to any file; see [safetensors.Dir].
+	AnyLinks bool
 	// As is the model type to read the checkpoint as, one of [arch.Types], whatever config.json declares; "" = the
 	// declared one.
 	As string
@@ -38,9 +39,9 @@ const (
 	LoRA      = checkpoint.LoRA
 )
 
-// RoleOf returns what a local GGUF file is, in words, if it is not a model; "" for a model.
+// RoleOf returns what a local GGUF file that the user named is, in words, if it is not a model; "" for a model.
 func RoleOf(path string) (checkpoint.Role, error) {
-	return checkpoint.RoleOf(safetensors.Dir(filepath.Dir(path)), filepath.Base(path))
+	return checkpoint.RoleOf(safetensors.LocalFile(path, false))
 }
 
 // RoleIn is RoleOf for a file of a folder.
@@ -190,7 +191,10 @@ func ggufFiles(folder safetensors.Folder, entries []fs.DirEntry) []string {
 			continue
 		}
 		names = append(names, e.Name())
-		if kind, err := safetensors.KindOf(folder, e.Name()); err == nil && kind.Kind == filekind.GGUF {
+		kind, err := safetensors.KindOf(folder, e.Name())
+		switch {
+		case err == nil && kind.Kind == filekind.GGUF,
+			errors.Is(err, safetensors.ErrOutside) && checkpoint.HasExtension(e.Name()): // whose reader says so
 			found = append(found, e.Name())
 		}
 	}

@@ -41,7 +41,7 @@ var internal = []struct{ reason, names string }{
 		safetensors.ErrHeader safetensors.ErrHeaderTooLarge safetensors.ErrTruncated safetensors.ErrTrailing
 		safetensors.ErrName safetensors.ErrDuplicate safetensors.ErrDType safetensors.ErrShape safetensors.ErrOffsets
 		safetensors.ErrOverlap safetensors.ErrHole safetensors.ErrDataSize safetensors.ErrIndex safetensors.ErrIncomplete
-		safetensors.ErrAmbiguous
+		safetensors.ErrAmbiguous safetensors.ErrOutside
 		tokenizer/fault.ErrInvalid tokenizer/fault.ErrUnsupported tokenizer/fault.ErrTimeout tokenizer/fault.ErrToken
 		vision.ErrConfig`},
 	{"it is about the engine's installation, and its message has the remedy", `
@@ -57,6 +57,7 @@ var internal = []struct{ reason, names string }{
 		registry/hub.ErrChecksum registry/hub.ErrNoRanges convert/gguf/checkpoint.ErrNoFile convert/image.ErrLayer
 		manifest/unpack.ErrExists manifest/unpack.ErrNoMatch registry.ErrWhole
 		registry/remote.ErrNoHost registry/layout.ErrRef registry/layout.ErrLayout registry/layout.ErrNoImage
+		limits/place.ErrUntrusted limits/place.ErrNotRegular
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject
 		manifest/statistics.ErrStatistics quantize/weighted.ErrStatistics runtime/calibrate.ErrText

@@ -20,7 +20,7 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, notRegular(path, info)
 	}
-	f, err := os.OpenFile(path, flag|nonBlocking, mode)
+	f, err := os.OpenFile(path, flag|NonBlocking, mode)
 	if err != nil {
 		return nil, err
 	}

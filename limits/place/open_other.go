@@ -2,4 +2,5 @@
 
 package place
 
-const nonBlocking = 0
+// NonBlocking are the flags of Open with which nothing waits.
+const NonBlocking = 0

@@ -4,4 +4,5 @@ package place
 
 import "syscall"
 
-const nonBlocking = syscall.O_NONBLOCK | syscall.O_NOCTTY
+// NonBlocking are the flags of Open with which nothing waits.
+const NonBlocking = syscall.O_NONBLOCK | syscall.O_NOCTTY
