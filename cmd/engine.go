@@ -118,7 +118,7 @@ func checkEngine(ctx context.Context, e *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	environ := append(childEnviron(), engine.EnvEngine+"="+e.Dir)
+	environ := append(child.Environment(child.Model), engine.EnvEngine+"="+e.Dir)
 	out, err := child.Command(ctx, environ, self, "engine", "check").CombinedOutput()
 	if err == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ingotml/ingot/child"
 	"github.com/ingotml/ingot/limits/bytesize"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
@@ -332,13 +333,14 @@ func (a *app) loader(o serveOptions) (loadFunc, error) {
 	if err != nil {
 		return nil, err
 	}
+	environ := child.Environment(child.Model)
 	return func(ctx context.Context, child server.Child, loaded func(float64)) (pool.Model, error) {
 		command := append([]string{program, "runner", child.Name,
 			"--cache-size", strconv.FormatInt(child.PrefixCache, 10), "--memory", strconv.FormatInt(child.Memory, 10)}, flags...)
 		if o.distributed && child.Ranks > 1 {
 			command = append(command, "--distributed")
 		}
-		options := runner.Options{Command: command, Env: childEnviron(), Loaded: loaded, Stderr: a.childErr()}
+		options := runner.Options{Command: command, Env: environ, Loaded: loaded, Stderr: a.childErr()}
 		model, err := runner.Start(ctx, options)
 		if err != nil {
 			return nil, err // a nil *runner.Model would be a non-nil interface

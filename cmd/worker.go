@@ -93,7 +93,7 @@ func (a *app) work(ctx context.Context, listen string, token tokenFlag, cpu cpuF
 			if cpu.threads > 0 {
 				args = append(args, "--threads", strconv.Itoa(cpu.threads))
 			}
-			c := child.Command(context.Background(), childEnviron(), program, args...)
+			c := child.Command(context.Background(), child.Environment(child.Model), program, args...)
 			c.Stderr = a.childErr()
 			return c
 		},

@@ -185,7 +185,7 @@ func (s *setup) checkHost(ctx context.Context) error {
 func glibcVersion(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := child.Command(ctx, nil, "getconf", "GNU_LIBC_VERSION").Output()
+	out, err := child.Command(ctx, child.Environment(child.System), "getconf", "GNU_LIBC_VERSION").Output()
 	if err != nil {
 		return ""
 	}

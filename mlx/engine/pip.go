@@ -49,7 +49,7 @@ func (s *setup) download(ctx context.Context, py python, tmp string) error {
 			s.Log("no response from the package index, retrying")
 		}
 	}}
-	cmd := s.command(ctx, tmp, environment, py.path, args...)
+	cmd := s.userCommand(ctx, tmp, environment, py.path, args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
