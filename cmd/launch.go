@@ -155,7 +155,8 @@ func (l *launcher) client(ctx context.Context, client launch.Client) error {
 	if err != nil {
 		return err
 	}
-	setup := launch.Setup{URL: s.at.URL(), Key: s.key, Model: model, Args: l.args, Env: os.Environ(), Home: home}
+	setup := launch.Setup{URL: s.at.URL(), Key: s.key, Model: model, Args: l.args, Env: os.Environ(), Home: home,
+		Note: l.note}
 	changed, err := client.Configure(setup)
 	for _, file := range changed {
 		l.note("changed %s", file)

@@ -40,9 +40,10 @@ type Setup struct {
 	URL   string // the server's base URL, as clients reach it, without a trailing slash
 	Key   string // the server's API key; "": none
 	Model Model
-	Args  []string // the user's arguments for the client
-	Env   []string // the environment to start from: KEY=VALUE
-	Home  string   // the user's home directory
+	Args  []string                         // the user's arguments for the client
+	Env   []string                         // the environment to start from: KEY=VALUE
+	Home  string                           // the user's home directory
+	Note  func(format string, args ...any) // tells the user what happened beside; nil: nobody
 }
 
 // key returns the API key. Clients require one, so it is a placeholder if the server has none.

@@ -154,7 +154,7 @@ func TestEditLink(t *testing.T) {
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
-	changed, err := edit(link, func(d *json5.Document) error { return d.Set(2, "a") })
+	changed, err := edit(link, Setup{Key: "k"}, false, func(d *json5.Document) error { return d.Set(2, "a") })
 	if err != nil || !changed {
 		t.Fatal(changed, err)
 	}

@@ -51,7 +51,7 @@ func openclawFile(s Setup) (file, folder string) {
 
 func configureOpenclaw(s Setup) ([]string, error) {
 	file, folder := openclawFile(s)
-	wrote, err := edit(file, func(d *json5.Document) error { return openclawConfig(d, s) })
+	wrote, err := edit(file, s, true, func(d *json5.Document) error { return openclawConfig(d, s) })
 	var changed []string
 	if wrote {
 		changed = append(changed, file)
@@ -68,7 +68,7 @@ func configureOpenclaw(s Setup) ([]string, error) {
 		if !exists(path) {
 			continue
 		}
-		wrote, err := edit(path, func(d *json5.Document) error {
+		wrote, err := edit(path, s, false, func(d *json5.Document) error {
 			return d.Batch(func() error { return openclawSessions(d, s.Model.Name) })
 		})
 		if wrote {

@@ -48,7 +48,7 @@ func Save(path, client, model string) error {
 	}
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
-		err = writeFile(path, append(b, '\n'))
+		err = writeFile(path, append(b, '\n'), newMode)
 	}
 	if err != nil {
 		return fmt.Errorf("save the model: %w", err)

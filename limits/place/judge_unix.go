@@ -56,7 +56,7 @@ func foreign(path string, uid uint32) error {
 
 func open(path string, info fs.FileInfo, who string) error {
 	what := fmt.Sprintf("has mode %04o, so %s may write to it", info.Mode().Perm(), who)
-	return untrusted(path, what, "run `chmod go-w` on it or use a place of your own")
+	return untrusted(path, what, "run `chmod -R go-w` on it or use a place of your own")
 }
 
 // isTrusted reports whether an owner could run code as this user anyway.
