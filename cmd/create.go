@@ -16,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/limits/bytesize"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -300,7 +301,11 @@ type createJSON struct {
 }
 
 func readModelfile(path string, o *convert.Options) (*modelfile.File, error) {
-	file, err := os.Open(path)
+	open := os.Open
+	if path == defaultModelfile { // found, not named: a file that is named may be a pipe
+		open = place.Open
+	}
+	file, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s does not exist; name a checkpoint folder, or a Modelfile with -f", path)
 	}

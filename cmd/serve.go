@@ -122,6 +122,9 @@ func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(o.workers.list) > 0 {
+		noteMode(a, o.workers.token.file)
+	}
 	var group launched
 	if o.distributed {
 		if len(o.workers.list) > 0 {

@@ -8,11 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/runtime/processor"
+	"github.com/ingotml/ingot/safetensors"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/ingotml/ingot/tokenizer/compiled"
 	"github.com/spf13/cobra"
@@ -122,16 +122,16 @@ func openTokenizer(c *cobra.Command, arg string) (*tokenizer.Tokenizer, error) {
 
 // folderTokenizer loads the tokenizer of a checkpoint's folder, from whatever files it is in.
 func folderTokenizer(dir string) (*tokenizer.Tokenizer, error) {
-	made := map[string][]byte{}
-	if _, err := os.Stat(filepath.Join(dir, tokenizerJSON)); errors.Is(err, fs.ErrNotExist) {
-		entries, err := os.ReadDir(dir)
+	made, files := map[string][]byte{}, safetensors.LinkedDir(dir) // nothing of it is kept
+	if _, err := files.Stat(tokenizerJSON); errors.Is(err, fs.ErrNotExist) {
+		entries, err := files.ReadDir(".")
 		if err != nil {
 			return nil, err
 		}
 		folder := tokens.Folder{}
 		for _, e := range entries {
 			if tokens.Needs(e.Name()) && !e.IsDir() {
-				if folder[e.Name()], err = readFile(filepath.Join(dir, e.Name())); err != nil {
+				if folder[e.Name()], err = readIn(files, e.Name()); err != nil {
 					return nil, err
 				}
 			}
@@ -151,7 +151,7 @@ func folderTokenizer(dir string) (*tokenizer.Tokenizer, error) {
 		if data, ok := made[name]; ok {
 			return data, nil
 		}
-		return readFile(filepath.Join(dir, name))
+		return readIn(files, name)
 	})
 }
 
@@ -195,8 +195,10 @@ func loadTokenizer(from string, read func(name string) ([]byte, error)) (*tokeni
 	return nil, fmt.Errorf("%s has neither %s nor %s", from, tokenizerJSON, tokenizerModel)
 }
 
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// readIn reads a file of a checkpoint's folder.
+func readIn(folder safetensors.Folder, name string) ([]byte, error) {
+	path := folder.Path(name)
+	f, err := folder.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
@@ -61,13 +60,14 @@ func chatTemplates(c *cobra.Command, arg string) (t *chat.Templates, from string
 	if info, err := os.Stat(arg); err != nil || !info.IsDir() {
 		return templatesOf(c, arg)
 	}
-	names, err := chat.TemplateFiles(safetensors.Dir(arg))
+	folder := safetensors.LinkedDir(arg)
+	names, err := chat.TemplateFiles(folder)
 	if err != nil {
 		return nil, "", err
 	}
 	var files []chat.File
 	for _, name := range names {
-		b, err := readFile(filepath.Join(arg, filepath.FromSlash(name)))
+		b, err := readIn(folder, name)
 		if err != nil {
 			return nil, "", err
 		}

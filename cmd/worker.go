@@ -48,6 +48,7 @@ func (a *app) work(ctx context.Context, listen string, token tokenFlag, cpu cpuF
 	if err != nil {
 		return err
 	}
+	noteMode(a, token.file)
 	if _, err := cpu.options(); err != nil {
 		return err
 	}

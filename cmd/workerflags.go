@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/ingotml/ingot/worker/tunnel"
 	"github.com/spf13/cobra"
@@ -50,6 +51,9 @@ func firstLine(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
+	if err := place.GuardedFile(f); err != nil {
+		return "", err
+	}
 	line, err := bufio.NewReader(io.LimitReader(f, limits.APIKey+2)).ReadString('\n') // plus a line end of two bytes
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Limits of a history.
@@ -64,7 +65,7 @@ func OpenHistory(path string) (*History, error) {
 
 // readTail reads the last bytes of a file, starting at a line.
 func readTail(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +73,6 @@ func readTail(path string, most int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	skip := max(0, info.Size()-most)
 	text := make([]byte, info.Size()-skip)
@@ -121,7 +119,7 @@ func (h *History) save(message string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(h.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := place.OpenFile(h.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ func openTarget(ctx context.Context, dir string) (*target, error) {
 		return nil, err
 	}
 	for _, e := range entries {
+		if e.Name() == stagingName && !e.IsDir() { // a link would lead the files elsewhere
+			return nil, fmt.Errorf("%s: %w: %s in it is not a folder; remove it", dir, ErrExport, stagingName)
+		}
 		if !strings.HasPrefix(e.Name(), stagingName) {
 			return nil, fmt.Errorf("%s: %w: the folder holds %s; name one that is empty or does not exist",
 				dir, ErrExport, e.Name())

@@ -170,6 +170,21 @@ func TestLeftoversAreNotTrusted(t *testing.T) {
 	}
 }
 
+// An export writes nothing through a link in the place of its hidden folder.
+func TestStagingLink(t *testing.T) {
+	s, entry := model(t, "llama-default")
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, stagingName)); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Folder(t.Context(), s, entry, dir, Options{}); !errors.Is(err, ErrExport) {
+		t.Errorf("got %v", err)
+	}
+	if got := files(t, outside); len(got) > 0 {
+		t.Errorf("files outside the folder: %v", got)
+	}
+}
+
 // An export that cannot fit fails before it writes anything.
 func TestTooLittleSpace(t *testing.T) {
 	s, entry := model(t, "llama-default")

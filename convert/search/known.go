@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // known is what searches of the same weights share: it is independent of the goal. It is kept in a file, so that the
@@ -60,11 +61,14 @@ func (s *searcher) keepAround(bytes int64) {
 	s.keep()
 }
 
+// maxKnown is a thousand times what a large model's search remembers.
+const maxKnown = 256 << 20
+
 // remember reads the file. Another key, or a damaged file, is as good as none.
 func (s *searcher) remember() {
 	s.known = known{Key: s.Key}
 	var found known
-	data, err := os.ReadFile(s.State) // "" is no file
+	data, err := place.ReadFile(s.State, maxKnown) // "" is no file
 	if err == nil && json.Unmarshal(data, &found) == nil && found.Key == s.Key {
 		s.known = found
 	}

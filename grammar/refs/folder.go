@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/place"
 )
+
+// maxFile bounds a schema, which is parsed into memory.
+const maxFile = 64 << 20
 
 // Folder reads the schemas of a folder: each .json file by the address of the folder, which
 // ends with a slash or is empty, and the file's path in it; and by its own $id.
@@ -17,7 +21,7 @@ func Folder(folder, address string) (map[string][]byte, error) {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {
 			return err
 		}
-		source, err := os.ReadFile(path)
+		source, err := place.ReadFile(path, maxFile)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func TestTrusted(t *testing.T) {
 		mode     fs.FileMode
 		uid, gid int
 		trusted  bool
-		closed   bool // without regard to the owner
+		guarded  bool // of root, whoever owns it
 	}{
 		{"own", 0o755, 0, 0, true, true},
 		{"readable", 0o744, 0, 0, true, true},
@@ -64,7 +64,7 @@ func TestTrusted(t *testing.T) {
 			if got := refused(t, Trusted(path), path); got == test.trusted {
 				t.Errorf("%s, folder %v: refused %v", test.name, dir, got)
 			}
-			if got := refused(t, Closed(path), path); got == test.closed {
+			if got := refused(t, Guarded(path), path); got == test.guarded {
 				t.Errorf("%s, folder %v, any owner: refused %v", test.name, dir, got)
 			}
 		}

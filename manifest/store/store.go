@@ -139,12 +139,8 @@ func (s *Store) Path(elem ...string) string {
 // checkPlace returns a [place.ErrUntrusted] if others could have changed what names mean. root may use a store of any
 // user, as in a container with a mounted folder: it writes what stays private as that user's, see replaceFileMode.
 func (s *Store) checkPlace() error {
-	judge := place.Trusted
-	if os.Geteuid() == 0 {
-		judge = place.Closed
-	}
 	for _, path := range []string{s.root, s.Path(ocispec.ImageBlobsDir), s.Path(BlobsDir), s.Path(ocispec.ImageIndexFile)} {
-		if err := judge(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := place.Guarded(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Certificates are those that the user has for one registry, in a folder as docker and podman lay it out
@@ -141,16 +143,21 @@ func readCertificates(dir string) (*Certificates, error) {
 }
 
 func (c *Certificates) addAuthorities(file string) error {
-	pem, err := ReadAuthorities(file)
+	text, err := place.ReadFile(file, MaxFile)
+	pem, err := authorities(file, text, err)
 	if err == nil {
 		c.authorities = append(c.authorities, pem)
 	}
 	return err
 }
 
-// ReadAuthorities reads a PEM file of certificate authorities.
+// ReadAuthorities reads a PEM file of certificate authorities, which may be a pipe.
 func ReadAuthorities(file string) ([]byte, error) {
-	pem, err := os.ReadFile(file)
+	text, err := os.ReadFile(file)
+	return authorities(file, text, err)
+}
+
+func authorities(file string, pem []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read certificate authorities: %w", err)
 	}
@@ -164,7 +171,14 @@ func (c *Certificates) addOwn(file, key string) error {
 	if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s has no key: %s is not there; a certificate authority is named *.crt", file, key)
 	}
-	pair, err := tls.LoadX509KeyPair(file, key)
+	text, err := place.ReadFile(file, MaxFile)
+	var pair tls.Certificate
+	if err == nil {
+		var secret []byte
+		if secret, err = place.ReadFile(key, MaxFile); err == nil {
+			pair, err = tls.X509KeyPair(text, secret)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("client certificate %s with %s: %w", file, key, err)
 	}

@@ -17,6 +17,7 @@ import (
 	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
@@ -165,7 +166,7 @@ func editConfig(path string, edit func(top, auths map[string]json.RawMessage) er
 		path = at
 	}
 	top, auths := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	b, err := os.ReadFile(path)
+	b, err := place.ReadFile(path, MaxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/docker/cli/cli/config"
 	"github.com/docker/cli/cli/config/configfile"
+
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // source is a file with credentials, or its content.
@@ -127,7 +129,7 @@ func (s source) read() (authFile, []error) {
 	content := s.content
 	if s.path != "" {
 		var err error
-		switch content, err = os.ReadFile(s.path); {
+		switch content, err = s.readFile(); {
 		case errors.Is(err, fs.ErrNotExist) && !s.expected:
 			return authFile{}, nil
 		case err != nil:
@@ -139,6 +141,14 @@ func (s source) read() (authFile, []error) {
 		return f, []error{fmt.Errorf("%s: %w", s.place, err)}
 	}
 	return f, nil
+}
+
+// readFile reads the file. One that the user named may be a pipe.
+func (s source) readFile() ([]byte, error) {
+	if s.given || s.expected {
+		return os.ReadFile(s.path)
+	}
+	return place.ReadFile(s.path, MaxFile)
 }
 
 // MaxFile limits the content that [Keychain.With] takes, in bytes.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
@@ -68,7 +69,7 @@ func (c *Client) openOffline(ctx context.Context, n Name, in cache) (*Folder, er
 		if commit == "" {
 			commit = "main"
 		}
-		text, err := os.ReadFile(filepath.Join(in.dir, "refs", filepath.FromSlash(commit)))
+		text, err := place.ReadFile(filepath.Join(in.dir, "refs", filepath.FromSlash(commit)), 1<<10)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: revision %s: %w %s, and HF_HUB_OFFLINE is set; unset it, or download it with "+
 				"`hf download` elsewhere", n, redact.Clip(commit), ErrOffline, in.root)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest/store/lock"
 	"github.com/ingotml/ingot/registry/hub/readahead"
 )
@@ -175,7 +176,7 @@ func (c cache) writeRef(revision string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	if have, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(have)) == c.commit {
+	if have, err := place.ReadFile(path, 1<<10); err == nil && strings.TrimSpace(string(have)) == c.commit {
 		return nil
 	}
 	return os.WriteFile(path, []byte(c.commit), 0o644)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/registry/hub/verified"
 )
 
@@ -56,7 +57,7 @@ func (f *Folder) openAt(file *file, path string) (*os.File, error) {
 	if err != nil || !info.Mode().IsRegular() || info.Size() != file.size {
 		return nil, nil
 	}
-	opened, err := os.Open(path)
+	opened, err := place.Open(path)
 	if err != nil {
 		return nil, err
 	}

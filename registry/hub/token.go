@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/verdict"
 )
@@ -105,7 +105,7 @@ func (o *Options) findToken(getenv func(string) string, home string) (err error)
 
 // readToken reads a token from a file, which need not exist.
 func readToken(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

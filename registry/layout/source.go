@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/remote"
@@ -69,7 +70,7 @@ func (s layoutSource) open(_ context.Context, d ocispec.Descriptor) (*content, e
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/jsonread"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/address"
 )
@@ -33,7 +34,14 @@ func Load() (*File, error) {
 		}
 		path, must = filepath.Join(dir, "ingot", "config.json"), false
 	}
-	f, err := os.Open(path)
+	open := place.Open
+	if must { // the user named it, and it may be a pipe
+		open = os.Open
+	}
+	f, err := open(path)
+	if err == nil {
+		err = place.GuardedFile(f) // it says which registries need no TLS
+	}
 	if errors.Is(err, fs.ErrNotExist) && !must {
 		return nil, nil
 	}

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Cache is a folder with scores. The zero value keeps nothing.
@@ -67,7 +68,7 @@ func (c Cache) Open(key string) *Reader {
 	if c.Dir == "" {
 		return nil
 	}
-	f, err := os.Open(c.path(key))
+	f, err := place.Open(c.path(key))
 	if err != nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Line is a line of a file of keys.
@@ -56,6 +57,9 @@ func readFile(path string) ([]entry, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := place.GuardedFile(f); err != nil { // who may write it lets others in
+		return nil, err
+	}
 	return parse(path, f)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/lock"
 )
@@ -264,7 +265,7 @@ func (f *files) open(owner, id string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := os.Open(path)
+	c, err := place.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errUnknown
 	}
@@ -277,7 +278,7 @@ func (f *files) results(owner, id string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	return place.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 }
 
 // removeFile removes a file: the description first, without which nobody finds the content.

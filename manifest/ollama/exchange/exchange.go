@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/encoding"
 	"github.com/ingotml/ingot/manifest/ollama"
@@ -197,7 +198,7 @@ func (x *transfer) importBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 		return &x.report.Present, nil
 	}
 	path := x.o.blobPath(b.Digest)
-	src, err := os.Open(path)
+	src, err := place.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("blob %s of Ollama: %w", path, manifest.ErrBlobMissing)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/ollama"
@@ -178,7 +179,7 @@ func (o *Ollama) Files(name ollama.Name) (*foreign.Image, error) {
 }
 
 // OpenBlob opens a blob.
-func (o *Ollama) OpenBlob(d digest.Digest) (*os.File, error) { return os.Open(o.blobPath(d)) }
+func (o *Ollama) OpenBlob(d digest.Digest) (*os.File, error) { return place.Open(o.blobPath(d)) }
 
 // ReadBlob reads a small blob and verifies it.
 func (o *Ollama) ReadBlob(d digest.Digest) ([]byte, error) { return o.readBlob(d) }
@@ -189,7 +190,7 @@ func (o *Ollama) Verify(ctx context.Context, d ocispec.Descriptor) error {
 		return fmt.Errorf("digest %q is not a sha256 digest: %w", manifest.Clip(string(d.Digest)),
 			manifest.ErrInvalidManifest)
 	}
-	f, err := os.Open(o.blobPath(d.Digest))
+	f, err := place.Open(o.blobPath(d.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("blob %s of Ollama: %w", d.Digest, manifest.ErrBlobMissing)
 	}
