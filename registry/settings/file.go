@@ -39,9 +39,6 @@ func Load() (*File, error) {
 		open = os.Open
 	}
 	f, err := open(path)
-	if err == nil {
-		err = place.GuardedFile(f) // it says which registries need no TLS
-	}
 	if errors.Is(err, fs.ErrNotExist) && !must {
 		return nil, nil
 	}
@@ -52,6 +49,9 @@ func Load() (*File, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := place.GuardedFile(f); err != nil { // it says which registries need no TLS
+		return nil, err
+	}
 	b, err := io.ReadAll(io.LimitReader(f, limits.ConfigFile+1))
 	if err != nil {
 		return nil, err
