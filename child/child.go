@@ -1,11 +1,11 @@
 // Package child starts the programs that ingot runs for its own work: Python, compilers, credential helpers, and
 // ingot itself.
 //
-// Contract: a child knows no more than it needs (see [Allowed]), and nothing in the folder where the user stands is run or loaded. A child starts in a folder that holds
-// nothing, its program is found in absolute folders alone, and its environment names no relative place to load code
-// from. What the user named by a relative path, such as CXX=./g++, is still found. A rule of the repository keeps
-// every other package from starting programs, but for the coding clients of package launch, which work in the user's
-// folder.
+// Contract: a child knows no more than it needs (see [Allowed]), and nothing in the folder where the user stands is run
+// or loaded. A child starts in a folder that holds nothing, its program is found in absolute folders alone, and its
+// environment names no relative place to load code from. What the user named by a relative path, such as CXX=./g++, is
+// still found. A rule of the repository keeps every other package from starting programs, but for the coding clients of
+// package launch, which work in the user's folder.
 package child
 
 import (
@@ -23,7 +23,8 @@ import (
 type Cmd struct{ *exec.Cmd }
 
 // Command prepares a child that is killed when ctx ends. The program is found as by Look. Its environment is environ
-// as Environ cleans it; nil is all of this process's, secrets included. A program that is not there is an error of the method that starts it.
+// as Environ cleans it; nil is all of this process's, secrets included. A program that is not there is an error of the
+// method that starts it.
 func Command(ctx context.Context, environ []string, program string, args ...string) *Cmd {
 	if environ == nil {
 		environ = os.Environ()

@@ -36,7 +36,9 @@ func emptyHome(t *testing.T) string {
 	} {
 		t.Setenv(name, filepath.Join(home, dir))
 	}
-	for _, name := range []string{"DOCKER_CONFIG", "HF_HOME", "HF_TOKEN", "HF_TOKEN_PATH", "INGOT_CONFIG", "REGISTRY_AUTH_FILE"} {
+	for _, name := range []string{
+		"DOCKER_CONFIG", "HF_HOME", "HF_TOKEN", "HF_TOKEN_PATH", "INGOT_CONFIG", "REGISTRY_AUTH_FILE",
+	} {
 		t.Setenv(name, "")
 	}
 	return home

@@ -10,7 +10,8 @@ import (
 // TestChildKnowsNoSecrets checks that a model's process gets no variable of the server's that it does not need.
 func TestChildKnowsNoSecrets(t *testing.T) {
 	s := startServer(t, []string{
-		"TOKEN=s3cret", "DATABASE_URL=postgres://u:s3cret@h/d", "HTTPS_PROXY=http://u:s3cret@127.0.0.1:9", "PGPASSWORD=s3cret",
+		"TOKEN=s3cret", "DATABASE_URL=postgres://u:s3cret@h/d", "HTTPS_PROXY=http://u:s3cret@127.0.0.1:9",
+		"PGPASSWORD=s3cret",
 		`DOCKER_AUTH_CONFIG={"auths":{"r.example":{"auth":"s3cret"}}}`, "SOMETHING=s3cret", "HF_TOKEN=s3cret",
 		"NVIDIA_API_KEY=s3cret", "OMP_NUM_THREADS=1", "WANTED=yes", "INGOT_CHILD_ENV=WANTED",
 	})

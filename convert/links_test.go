@@ -133,12 +133,12 @@ func TestLinksInside(t *testing.T) {
 		dir, blobs        string // below a new folder
 		anyLinks, refused bool
 	}{
-		"a hub's cache":              {dir: "hub/models--a--b/snapshots/abc", blobs: "hub/models--a--b/blobs"},
-		"a hub's cache, another one": {dir: "hub/models--a--b/snapshots/abc", blobs: "hub/models--c--d/blobs", refused: true},
-		"beside a hub's blobs":       {dir: "hub/models--a--b/snapshots/abc", blobs: "hub/models--a--b/blobs-x", refused: true},
-		"git-annex":                  {dir: "repo", blobs: "repo/.git/annex/objects/x"},
-		"one by one":                 {dir: "scratch", blobs: "disk", refused: true},
-		"one by one, as told":        {dir: "scratch", blobs: "disk", anyLinks: true},
+		"a hub's cache":        {dir: "hub/models--a--b/snapshots/abc", blobs: "hub/models--a--b/blobs"},
+		"another one's blobs":  {dir: "hub/models--a--b/snapshots/abc", blobs: "hub/models--c/blobs", refused: true},
+		"beside a hub's blobs": {dir: "hub/models--a--b/snapshots/abc", blobs: "hub/models--a--b/blobs-x", refused: true},
+		"git-annex":            {dir: "repo", blobs: "repo/.git/annex/objects/x"},
+		"one by one":           {dir: "scratch", blobs: "disk", refused: true},
+		"one by one, as told":  {dir: "scratch", blobs: "disk", anyLinks: true},
 	} {
 		top := t.TempDir()
 		dir := model(filepath.Join(top, filepath.FromSlash(c.dir)))

@@ -55,8 +55,8 @@ func isHiddenRoot(uid uint32) bool {
 		return false
 	}
 	lines := strings.Split(strings.TrimSpace(read("/proc/self/uid_map")), "\n")
-	mapped := slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "0 ") })
-	return lines[0] != "" && !mapped
+	isRoot := func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "0 ") }
+	return lines[0] != "" && !slices.ContainsFunc(lines, isRoot)
 }
 
 // entries yields the fields of the lines of a file such as /etc/passwd.

@@ -2,9 +2,10 @@
 // files that others may have named without waiting for a pipe.
 //
 // Contract:
-//   - A file or folder is trusted if it belongs to this user, to root, or to the owner of this program, who can run code
-//     as this user anyway, and if nobody else may write it. With sudo, it may belong to the user who called it. A group
-//     may write if it is root's, as in containers that run under any uid, or has no other member, as with umask 002.
+//   - A file or folder is trusted if it belongs to this user, to root, or to the owner of this program, who can run
+//     code as this user anyway, and if nobody else may write it. With sudo, it may belong to the user who called it. A
+//     group may write if it is root's, as in containers that run under any uid, or has no other member, as with umask
+//     002.
 //   - INGOT_TRUST lists folders that the user trusts as they are, with all that is in them: for file systems without
 //     modes, and for folders that people share.
 //   - Links are followed: the judgement is about what is opened.

@@ -93,7 +93,8 @@ func TestTrustedOtherwise(t *testing.T) {
 		t.Error("a link to a folder for all is trusted")
 	}
 	for list, want := range map[string]bool{
-		"": false, open: true, filepath.Dir(open): true, inside: false, "/nowhere:" + open: true, open + "x": false, ".": false,
+		"": false, open: true, filepath.Dir(open): true, inside: false, "/nowhere:" + open: true, open + "x": false,
+		".": false,
 	} {
 		t.Setenv(EnvTrust, list)
 		if got := Trusted(open) == nil; got != want {

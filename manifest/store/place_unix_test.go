@@ -11,13 +11,12 @@ import (
 	"github.com/ingotml/ingot/limits/place"
 )
 
-// TestStoreOfOthers opens no store that others could have changed. A store that another user owns is used by root alone,
-// who may act for every user.
+// TestStoreOfOthers opens no store that others could have changed. root alone opens one that another user owns.
 func TestStoreOfOthers(t *testing.T) {
 	for name, change := range map[string]func(root string) error{
 		"its folder":  func(root string) error { return os.Chmod(root, 0o777) },
 		"its blobs":   func(root string) error { return os.Chmod(filepath.Join(root, "blobs"), 0o757) },
-		"its digests": func(root string) error { return os.Chmod(filepath.Join(root, "blobs", "sha256"), 0o777) },
+		"its digests": func(root string) error { return os.Chmod(filepath.Join(root, BlobsDir), 0o777) },
 		"its index":   func(root string) error { return os.Chmod(filepath.Join(root, "index.json"), 0o666) },
 		"an empty folder": func(root string) error {
 			return errors.Join(os.RemoveAll(root), os.Mkdir(root, 0), os.Chmod(root, 0o777))

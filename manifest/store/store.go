@@ -49,8 +49,8 @@ func Command(name string) Option { return func(s *Store) { s.locks.Command = nam
 
 // Open opens the store at root, and creates it if the folder is absent or empty. An empty root means $INGOT_HOME, or
 // .ingot in the user's home folder. A folder with other content, or with an unknown layout version, is an
-// [manifest.ErrNotStore], and a store that others could have changed a [place.ErrUntrusted]. Opening an existing store does
-// not write.
+// [manifest.ErrNotStore], and a store that others could have changed a [place.ErrUntrusted]. Opening an existing store
+// does not write.
 func Open(root string, options ...Option) (*Store, error) {
 	s, err := at(root, options...)
 	if err != nil {
@@ -136,11 +136,11 @@ func (s *Store) Path(elem ...string) string {
 	return filepath.Join(append([]string{s.root}, elem...)...)
 }
 
-// checkPlace returns a [place.ErrUntrusted] if others could have changed what names mean. root may use a store of any
-// user, as in a container with a mounted folder: it writes what stays private as that user's, see replaceFileMode.
+// checkPlace returns a [place.ErrUntrusted] if others could have changed what names mean. root may use the store of any
+// user: it gives what stays private to that user, see replaceFileMode.
 func (s *Store) checkPlace() error {
-	for _, path := range []string{s.root, s.Path(ocispec.ImageBlobsDir), s.Path(BlobsDir), s.Path(ocispec.ImageIndexFile)} {
-		if err := place.Guarded(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{".", ocispec.ImageBlobsDir, BlobsDir, ocispec.ImageIndexFile} {
+		if err := place.Guarded(s.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -10,14 +10,18 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// command returns a child process with what tools need of the setup's environment. When ctx ends, it is killed with its children. It runs in
-// dir, or in a folder of its own if dir is empty. Later additions to the environment override earlier ones.
+// command returns a child process with what tools need of the setup's environment. When ctx ends, it is killed with its
+// children. It runs in dir, or in a folder of its own if dir is empty. Later additions to the environment override
+// earlier ones.
 func (s *setup) command(ctx context.Context, dir string, additions []string, name string, args ...string) *child.Cmd {
-	return s.prepared(child.Command(ctx, slices.Concat(child.Allowed(s.environ, child.Tool), additions), name, args...), dir)
+	environ := slices.Concat(child.Allowed(s.environ, child.Tool), additions)
+	return s.prepared(child.Command(ctx, environ, name, args...), dir)
 }
 
 // userCommand is command with the whole environment, for a program that acts for the user.
-func (s *setup) userCommand(ctx context.Context, dir string, additions []string, name string, args ...string) *child.Cmd {
+func (s *setup) userCommand(
+	ctx context.Context, dir string, additions []string, name string, args ...string,
+) *child.Cmd {
 	return s.prepared(child.Command(ctx, slices.Concat(s.environ, additions), name, args...), dir)
 }
 

@@ -5,9 +5,9 @@
 //   - A record holds for a file's path, size and times, and its inode and the time of its last change of any kind where
 //     the system has them: a file whose bytes were changed is unknown again, even if its time was set back.
 //   - A file that was written within the last seconds is not recorded: a later change may get the same time.
-//   - Records are a convenience: one that is missing, damaged or of another version is none. Each has a checksum and is
-//     written whole, so processes may share the folder, which holds at most limits.VerifiedFiles records. One that others
-//     could have written is none.
+//   - Records are a convenience: one that is missing, damaged, of another version or in a place that others could have
+//     written is none. Each has a checksum and is written whole, so processes may share the folder, which holds at most
+//     limits.VerifiedFiles records.
 package verified
 
 import (
