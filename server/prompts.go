@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/conns"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/budget"
 	"github.com/ingotml/ingot/server/keys"
@@ -35,7 +36,7 @@ func (s *Server) account(r *http.Request, key *keys.Key) (*http.Request, *budget
 	return r.WithContext(budget.With(r.Context(), a)), a
 }
 
-// clientOf tells clients apart: by their keys, and without keys by their addresses, of which one with IPv6 has many.
+// clientOf tells clients apart: by their keys, and without keys by their addresses.
 func clientOf(r *http.Request, key *keys.Key) string {
 	if key != nil {
 		return "key " + key.String()
@@ -44,12 +45,7 @@ func clientOf(r *http.Request, key *keys.Key) string {
 	if err != nil {
 		return r.RemoteAddr
 	}
-	const network = 64 // bits of an address of IPv6 that the client does not choose
-	ip := from.Addr().Unmap().WithZone("")
-	if prefix, err := ip.Prefix(network); err == nil && ip.Is6() {
-		return prefix.String()
-	}
-	return ip.String()
+	return conns.Client(from.Addr()).String()
 }
 
 // Encode tokenizes a text verbatim.

@@ -19,18 +19,21 @@ func addressOf(a net.Addr) address {
 	if !ok {
 		return address{}
 	}
-	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	return Client(tcp.AddrPort().Addr())
+}
+
+// Client returns the addresses that one client has beside this one: its network with IPv6, and all of 127.0.0.0/8 and
+// ::1 for a client on this machine.
+func Client(ip netip.Addr) netip.Prefix {
+	ip = ip.Unmap().WithZone("")
 	bits := ip.BitLen()
 	switch {
 	case ip.IsLoopback():
-		ip, bits = netip.IPv6Loopback(), 128 // a local client has all of 127.0.0.0/8
+		ip, bits = netip.IPv6Loopback(), 128
 	case ip.Is6():
 		bits = clientBits
 	}
-	p, err := ip.Prefix(bits)
-	if err != nil {
-		return address{}
-	}
+	p, _ := ip.Prefix(bits) // the zero prefix if there is no address
 	return p
 }
 
