@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
@@ -115,14 +114,16 @@ func modelNames(c *cobra.Command, given []string, word string) ([]string, cobra.
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	tags := strings.LastIndexByte(word, ':') > strings.LastIndexByte(word, '/')
+	isGiven := map[manifest.Name]bool{}
+	for _, arg := range given {
+		if n, err := manifest.ParseName(arg); err == nil {
+			isGiven[n] = true
+		}
+	}
 	var names []string
 	for _, m := range models {
 		name := m.Name.String()
-		isGiven := func(arg string) bool {
-			n, err := manifest.ParseName(arg)
-			return err == nil && n == m.Name
-		}
-		if slices.ContainsFunc(given, isGiven) {
+		if isGiven[m.Name] {
 			continue
 		}
 		if !tags {

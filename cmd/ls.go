@@ -97,13 +97,14 @@ func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool
 			return nil, err
 		}
 	}
+	weights := store.PerImage(func(m store.Summary) string { return weightsType(st, m) })
 	list := []lsEntry{}
 	for _, m := range models {
 		matches := func(match func(store.Summary) bool) bool { return match(m) }
 		if len(names) == 0 || slices.ContainsFunc(wanted, matches) {
 			e := newLsEntry(m)
 			if !onlyNames {
-				e.Quantization = weightsType(ctx, st, m.Name)
+				e.Quantization = weights(m)
 			}
 			list = append(list, e)
 		}
@@ -113,8 +114,8 @@ func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool
 
 // weightsType returns the type that a model's weights are quantized to, or else their plain type. It is empty for what
 // is not a model image.
-func weightsType(ctx context.Context, st *store.Store, name manifest.Name) string {
-	entry, err := st.Resolve(ctx, name)
+func weightsType(st *store.Store, m store.Summary) string {
+	entry, err := st.ReadEntry(m.Name, m.Digest)
 	if err != nil {
 		return ""
 	}

@@ -80,7 +80,7 @@ func recordLayer(d digest.Digest, size int64, image digest.Digest) ocispec.Descr
 }
 
 // recordLayers lists the layers of an image's provenance records, the image's own first.
-func recordLayers(ctx context.Context, store *store.Store, image digest.Digest) ([]ocispec.Descriptor, error) {
+func recordLayers(ctx context.Context, store Reader, image digest.Digest) ([]ocispec.Descriptor, error) {
 	list, err := store.Referrers(ctx, image, Type)
 	if err != nil {
 		return nil, err
@@ -114,9 +114,15 @@ type ImageRecord struct {
 	Record
 }
 
+// Reader is a [store.Store], or a [store.Listing] if the records of many images are read.
+type Reader interface {
+	Referrers(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error)
+	ReadBlob(d digest.Digest, limit int64) ([]byte, error)
+}
+
 // Read returns the provenance records in the store: those of the image, then those of the images that it was
 // made from. An image that was pulled from a registry has none, because a pull does not fetch referrers.
-func Read(ctx context.Context, store *store.Store, image digest.Digest) ([]ImageRecord, error) {
+func Read(ctx context.Context, store Reader, image digest.Digest) ([]ImageRecord, error) {
 	layers, err := recordLayers(ctx, store, image)
 	if err != nil {
 		return nil, err

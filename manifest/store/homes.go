@@ -33,8 +33,10 @@ func (s *Store) Homes(ctx context.Context, host string) ([]Home, error) {
 		return strings.Compare(b.Annotations[index.AnnotationModified], a.Annotations[index.AnnotationModified])
 	})
 	var list []Home
+	listed := map[Home]bool{}
 	add := func(path string, d digest.Digest) {
-		if h := (Home{host, path, d}); path != "" && !slices.Contains(list, h) {
+		if h := (Home{host, path, d}); path != "" && !listed[h] {
+			listed[h] = true
 			list = append(list, h)
 		}
 	}

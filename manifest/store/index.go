@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
@@ -33,33 +30,11 @@ type Summary struct {
 
 // List returns the models in the store, sorted by name. It reads only the index.
 func (s *Store) List(ctx context.Context) ([]Summary, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	idx, err := s.ReadIndex()
+	l, err := s.Listing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var list []Summary
-	for _, d := range idx.Manifests {
-		name, ok := index.NameOf(d)
-		if !ok {
-			continue
-		}
-		sum := Summary{Name: name, Digest: d.Digest, ModelType: d.Annotations[manifest.AnnotationModelType]}
-		if n, err := strconv.ParseUint(d.Annotations[index.AnnotationSize], 10, 63); err == nil {
-			sum.Size = int64(n)
-		}
-		if n, err := strconv.Atoi(d.Annotations[index.AnnotationPartial]); err == nil && n > 0 {
-			sum.Partial = n
-		}
-		if t, err := time.Parse(time.RFC3339, d.Annotations[index.AnnotationModified]); err == nil {
-			sum.Modified = t
-		}
-		list = append(list, sum)
-	}
-	slices.SortStableFunc(list, func(a, b Summary) int { return strings.Compare(a.Name.String(), b.Name.String()) })
-	return list, nil
+	return l.Models, nil
 }
 
 // setEntry points a name at a manifest.

@@ -42,9 +42,16 @@ func (s *Store) Referrers(
 	if err != nil {
 		return nil, err
 	}
+	return s.referrers(ctx, idx.Manifests, subject, artifactType)
+}
+
+// referrers returns those of some entries that are referrers of a subject.
+func (s *Store) referrers(
+	ctx context.Context, entries []ocispec.Descriptor, subject digest.Digest, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	var list []ocispec.Descriptor
 	seen := map[digest.Digest]bool{}
-	for _, d := range idx.Manifests {
+	for _, d := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -103,18 +103,14 @@ func newModelInfo(n manifest.Name, c manifest.Config, modified time.Time) (m mod
 
 // models returns the models of the store that generate text, the newest first.
 func (s *api) models(r *http.Request) ([]modelInfo, error) {
-	list, err := s.opts.Store.List(r.Context())
+	list, err := s.opts.Store.Listing(r.Context())
 	if err != nil {
 		return nil, err
 	}
+	config := list.Configs()
 	out := []modelInfo{}
-	for _, m := range list {
-		var c manifest.Config
-		// An error means that the image is not a model or has been removed: it is listed without details.
-		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil {
-			c = entry.Image.Config
-		}
-		if info, ok := newModelInfo(m.Name, c, m.Modified); ok {
+	for _, m := range list.Models {
+		if info, ok := newModelInfo(m.Name, config(m), m.Modified); ok {
 			out = append(out, info)
 		}
 	}

@@ -250,11 +250,15 @@ func TestFactsCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	list, err := f.Options().Store.Listing(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	k := &f.api.facts
 	for i := range maxFacts + 3 {
 		e := *entry.Entry
 		e.Digest = digest.FromString(fmt.Sprint(i))
-		if _, err := k.get(t.Context(), f.Options().Store, &e, false); err != nil {
+		if _, err := k.get(t.Context(), list, &e, false); err != nil {
 			t.Fatal(err)
 		}
 	}

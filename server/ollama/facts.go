@@ -37,7 +37,8 @@ type factsCache struct {
 const maxFacts = 256
 
 // get returns the facts of a model, with its info if that is wanted.
-func (k *factsCache) get(ctx context.Context, st *store.Store, e *store.Entry, info bool) (facts, error) {
+func (k *factsCache) get(ctx context.Context, l *store.Listing, e *store.Entry, info bool) (facts, error) {
+	st := l.Store
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f := k.of[e.Digest]
@@ -46,7 +47,7 @@ func (k *factsCache) get(ctx context.Context, st *store.Store, e *store.Entry, i
 		if err != nil {
 			return facts{}, err
 		}
-		f = &facts{capabilities: capabilities(st, e, style), parent: parent(ctx, st, e.Digest)}
+		f = &facts{capabilities: capabilities(st, e, style), parent: parent(ctx, l, e.Digest)}
 		if len(k.of) >= maxFacts {
 			k.of = nil
 		}
@@ -91,8 +92,8 @@ func infills(st *store.Store, e *store.Entry) bool {
 }
 
 // parent returns the digest of the image that an image was made from. An image without a readable record has none.
-func parent(ctx context.Context, st *store.Store, d digest.Digest) digest.Digest {
-	list, err := provenance.Read(ctx, st, d)
+func parent(ctx context.Context, l *store.Listing, d digest.Digest) digest.Digest {
+	list, err := provenance.Read(ctx, l, d)
 	if err != nil {
 		return ""
 	}

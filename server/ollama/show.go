@@ -107,7 +107,11 @@ func (s *api) describeModel(ctx context.Context, entry *store.Entry, q showReque
 	if len(notes) > 0 {
 		lines += "# " + strings.Join(notes, "\n# ") + "\n"
 	}
-	f, err := s.facts.get(ctx, s.opts.Store, entry, true)
+	list, err := s.opts.Store.Listing(ctx)
+	if err != nil {
+		return out, err
+	}
+	f, err := s.facts.get(ctx, list, entry, true)
 	if err != nil {
 		return out, err
 	}
@@ -118,12 +122,10 @@ func (s *api) describeModel(ctx context.Context, entry *store.Entry, q showReque
 		Messages: texts.Messages, ModelInfo: f.info, Capabilities: f.capabilities,
 		Requires: texts.Requires, Digest: entry.Digest.String(),
 	}
-	if list, err := s.opts.Store.List(ctx); err == nil {
-		out.Details.ParentModel = namedBy(list, f.parent)
-		for _, m := range list {
-			if m.Name == entry.Name {
-				out.ModifiedAt = m.Modified
-			}
+	out.Details.ParentModel = names(list.Models)[f.parent]
+	for _, m := range list.Models {
+		if m.Name == entry.Name {
+			out.ModifiedAt = m.Modified
 		}
 	}
 	if q.Verbose {

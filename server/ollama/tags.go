@@ -98,14 +98,15 @@ func formatCount(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// namedBy returns the name of a stored image, or "" if none refers to it.
-func namedBy(list []store.Summary, d digest.Digest) string {
+// names returns a name of each stored image that has one.
+func names(list []store.Summary) map[digest.Digest]string {
+	of := make(map[digest.Digest]string, len(list))
 	for _, m := range list {
-		if m.Digest == d {
-			return m.Name.String()
+		if of[m.Digest] == "" {
+			of[m.Digest] = m.Name.String()
 		}
 	}
-	return ""
+	return of
 }
 
 // newestFirst sorts models like Ollama, whose first one is the default of some clients. Others stay in their order.
@@ -115,21 +116,26 @@ func newestFirst(list []tagJSON) {
 
 // tags is GET /api/tags: it lists the models of the store.
 func (s *api) tags(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.opts.Store.List(r.Context())
+	list, err := s.opts.Store.Listing(r.Context())
 	if err != nil {
 		return err
 	}
-	out := tagsJSON{Models: []tagJSON{}}
-	for _, m := range list {
-		t := tagJSON{Name: m.Name.String(), Model: m.Name.String(), ModifiedAt: m.Modified, Size: m.Size,
-			Digest: m.Digest.Encoded()}
+	named := names(list.Models)
+	described := store.PerImage(func(m store.Summary) tagJSON {
+		t := tagJSON{Digest: m.Digest.Encoded()}
 		// An error means that the image is not a model or has been removed: it is listed without details.
-		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil {
+		if entry, err := list.ReadEntry(m.Name, m.Digest); err == nil {
 			t.Details = details(entry.Image.Config)
-			if f, err := s.facts.get(r.Context(), s.opts.Store, entry, false); err == nil {
-				t.Capabilities, t.Details.ParentModel = f.capabilities, namedBy(list, f.parent)
+			if f, err := s.facts.get(r.Context(), list, entry, false); err == nil {
+				t.Capabilities, t.Details.ParentModel = f.capabilities, named[f.parent]
 			}
 		}
+		return t
+	})
+	out := tagsJSON{Models: []tagJSON{}}
+	for _, m := range list.Models {
+		t := described(m)
+		t.Name, t.Model, t.ModifiedAt, t.Size = m.Name.String(), m.Name.String(), m.Modified, m.Size
 		out.Models = append(out.Models, t)
 	}
 	newestFirst(out.Models)

@@ -33,18 +33,14 @@ func newOpenAIModel(n manifest.Name, c manifest.Config, modified time.Time) open
 
 // listModels is GET /v1/models.
 func (s *api) listModels(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.opts.Store.List(r.Context())
+	list, err := s.opts.Store.Listing(r.Context())
 	if err != nil {
 		return err
 	}
+	config := list.Configs()
 	out := openAIModels{Object: "list", Data: []openAIModel{}}
-	for _, m := range list {
-		var c manifest.Config
-		// An error means that the image is not a model or has been removed: it is listed without details.
-		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil {
-			c = entry.Image.Config
-		}
-		out.Data = append(out.Data, newOpenAIModel(m.Name, c, m.Modified))
+	for _, m := range list.Models {
+		out.Data = append(out.Data, newOpenAIModel(m.Name, config(m), m.Modified))
 	}
 	return wire.WriteJSON(w, out)
 }

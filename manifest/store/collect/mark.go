@@ -21,15 +21,14 @@ func Remove(ctx context.Context, s *store.Store, names ...manifest.Name) error {
 	garbage := false // a removed entry was the last one for its manifest
 	err := s.UpdateIndex(ctx, func(idx *ocispec.Index) error {
 		drop := make([]bool, len(idx.Manifests))
+		found := index.NewFinder(*idx)
 		for _, name := range names {
-			found := false
-			for i, d := range idx.Manifests {
-				if n, ok := index.NameOf(d); ok && index.Matches(d, n, index.WithTag(name)) {
-					drop[i], found = true, true
-				}
-			}
-			if !found {
+			at := found.All(name)
+			if len(at) == 0 {
 				return index.NotFound(*idx, name)
+			}
+			for _, i := range at {
+				drop[i] = true
 			}
 		}
 		left := map[digest.Digest]bool{}
@@ -61,7 +60,13 @@ func Remove(ctx context.Context, s *store.Store, names ...manifest.Name) error {
 // marks is the state of the mark phase of a collection.
 type marks struct {
 	live    map[digest.Digest]bool // reachable blobs
-	visited map[digest.Digest]bool // manifests whose references are marked
+	visited map[visited]bool       // manifests whose references are marked
+}
+
+// visited is a manifest that was read. What it may refer to depends on its type, which an index may have wrong.
+type visited struct {
+	digest    digest.Digest
+	mediaType string
 }
 
 // mark returns the live blobs and the dead referrers. The roots are named entries, unnamed entries without a subject
@@ -69,7 +74,7 @@ type marks struct {
 // live. An entry that cannot be read is an error, because the blobs it refers to are unknown; only unnamed entries may
 // lack their manifest.
 func mark(ctx context.Context, s *store.Store, idx ocispec.Index) (live, dead map[digest.Digest]bool, err error) {
-	m := marks{live: map[digest.Digest]bool{}, visited: map[digest.Digest]bool{}}
+	m := marks{live: map[digest.Digest]bool{}, visited: map[visited]bool{}}
 	type referrer struct {
 		desc ocispec.Descriptor
 		doc  manifest.References
@@ -78,6 +83,9 @@ func mark(ctx context.Context, s *store.Store, idx ocispec.Index) (live, dead ma
 	for _, d := range idx.Manifests {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
+		}
+		if m.visited[visited{d.Digest, d.MediaType}] { // another name of the same image
+			continue
 		}
 		named := d.Annotations[ocispec.AnnotationRefName] != ""
 		doc, err := s.References(d)
@@ -117,7 +125,7 @@ func mark(ctx context.Context, s *store.Store, idx ocispec.Index) (live, dead ma
 // single platform.
 func markFrom(s *store.Store, d ocispec.Descriptor, doc manifest.References, m marks) error {
 	m.live[d.Digest] = true
-	m.visited[d.Digest] = true
+	m.visited[visited{d.Digest, d.MediaType}] = true
 	if doc.Config != nil {
 		m.live[doc.Config.Digest] = true
 	}
@@ -125,7 +133,7 @@ func markFrom(s *store.Store, d ocispec.Descriptor, doc manifest.References, m m
 		m.live[l.Digest] = true
 	}
 	for _, child := range doc.Manifests {
-		if m.visited[child.Digest] {
+		if m.visited[visited{child.Digest, child.MediaType}] {
 			continue
 		}
 		childDoc, err := s.References(child)

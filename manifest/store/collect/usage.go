@@ -33,19 +33,14 @@ type Usage struct {
 // UsageOf returns the store's disk usage. It takes no lock, so the result may include the partial effects of concurrent
 // operations.
 func UsageOf(ctx context.Context, s *store.Store) (Usage, error) {
-	models, needs, err := listNeeds(ctx, s)
+	models, images, err := listNeeds(ctx, s)
 	if err != nil {
 		return Usage{}, err
 	}
 	u := Usage{Models: len(models)}
-	uses := countUses(needs)
-	for _, blobs := range needs {
-		for _, size := range blobs {
-			u.SavedBytes += size
-		}
-	}
+	uses := countUses(images)
 	for _, use := range uses {
-		u.SavedBytes -= use.size
+		u.SavedBytes += use.size * int64(use.names-1)
 		if use.names > 1 {
 			u.SharedBytes += use.size
 		}
@@ -104,58 +99,65 @@ func quarantined(s *store.Store) (bytes int64, err error) {
 // ListShared is like List but also sets [store.Summary.Shared], for which it reads every manifest. It also fills in
 // sizes that the index lacks, as in entries written by other tools.
 func ListShared(ctx context.Context, s *store.Store) ([]store.Summary, error) {
-	models, needs, err := listNeeds(ctx, s)
+	models, images, err := listNeeds(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	uses := countUses(needs)
-	for i := range models {
-		var total int64
-		for d, size := range needs[i] {
+	uses := countUses(images)
+	for _, image := range images {
+		var total, shared int64
+		for d, size := range image.blobs {
 			total += size
 			if uses[d].names > 1 {
-				models[i].Shared += size
+				shared += size
 			}
 		}
-		if models[i].Size == 0 {
-			models[i].Size = total
+		for _, i := range image.models {
+			models[i].Shared = shared
+			if models[i].Size == 0 {
+				models[i].Size = total
+			}
 		}
 	}
 	return models, nil
 }
 
-// listNeeds returns the models, and for each the sizes of the blobs that it refers to. A manifest that is damaged or
-// was just removed contributes nothing. Blobs that a partial pull left out are not included.
-func listNeeds(ctx context.Context, s *store.Store) ([]store.Summary, []map[digest.Digest]int64, error) {
+// image is a stored manifest.
+type image struct {
+	models []int                   // its names, as indexes in the list of models
+	blobs  map[digest.Digest]int64 // sizes of the blobs that it refers to, and its own
+}
+
+// listNeeds returns the models and their images, each of which is read once. A manifest that is damaged or was just
+// removed contributes nothing. Blobs that a partial pull left out are not included.
+func listNeeds(ctx context.Context, s *store.Store) ([]store.Summary, map[digest.Digest]*image, error) {
 	models, err := s.List(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	needs := make([]map[digest.Digest]int64, len(models))
-	at := make(map[digest.Digest][]int, len(models)) // a manifest with several names is read once
+	images := make(map[digest.Digest]*image, len(models))
 	for i, m := range models {
-		at[m.Digest] = append(at[m.Digest], i)
+		if images[m.Digest] == nil {
+			images[m.Digest] = &image{blobs: map[digest.Digest]int64{}}
+		}
+		images[m.Digest].models = append(images[m.Digest].models, i)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for d, list := range at {
+	for d, of := range images {
 		group.Go(func() error {
-			blobs := map[digest.Digest]int64{}
-			addNeeds(s, d, blobs, 0)
-			if models[list[0]].Partial > 0 {
-				for d, size := range blobs {
+			addNeeds(s, d, of.blobs, 0)
+			if models[of.models[0]].Partial > 0 {
+				for d, size := range of.blobs {
 					if s.CheckBlob(d, size) != nil {
-						delete(blobs, d)
+						delete(of.blobs, d)
 					}
 				}
-			}
-			for _, i := range list {
-				needs[i] = blobs
 			}
 			return ctx.Err()
 		})
 	}
-	return models, needs, group.Wait()
+	return models, images, group.Wait()
 }
 
 // addNeeds adds the blobs that a manifest refers to, and the manifest itself.
@@ -182,11 +184,11 @@ type use struct {
 	size  int64
 }
 
-func countUses(needs []map[digest.Digest]int64) map[digest.Digest]use {
+func countUses(images map[digest.Digest]*image) map[digest.Digest]use {
 	uses := map[digest.Digest]use{}
-	for _, blobs := range needs {
-		for d, size := range blobs {
-			uses[d] = use{uses[d].names + 1, size}
+	for _, of := range images {
+		for d, size := range of.blobs {
+			uses[d] = use{uses[d].names + len(of.models), size}
 		}
 	}
 	return uses

@@ -190,18 +190,15 @@ func (c *checker) follow(ctx context.Context) error {
 			c.entryProblem(i, d, detail)
 		}
 	}
-	for _, d := range c.index.Manifests {
+	visits, err := c.visits(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range visits {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !manifest.ValidDigest(d.Digest) {
-			continue // written by another tool, with a digest algorithm that this program does not support
-		}
-		v := c.visitOf(d)
-		if c.wrongSize(d) {
-			d.Size = c.files[d.Digest]
-		}
-		v.manifest(d, false, 0)
+		v.manifest(v.root, false, 0)
 	}
 	for d, n := range c.needs {
 		if _, there := c.files[d]; !there && n.required && c.bad[d] == nil {
@@ -224,42 +221,76 @@ func kindOf(n *need) string {
 	return "a blob"
 }
 
-// visit is the traversal of one index entry.
+// visit is the traversal of one manifest of the index, under all of its names.
 type visit struct {
 	c       *checker
-	label   string
-	name    manifest.Name   // zero if the entry has none
+	number  int // in order of the index
+	root    ocispec.Descriptor
+	labels  []string
+	name    manifest.Name   // the first one; zero if it has none
 	hosts   []manifest.Name // names to fetch its blobs from
-	partial bool            // blobs may be absent
+	partial bool            // blobs may be absent under each of its names
 }
 
-// visitOf returns a visit of an entry. The blobs of a referrer can also be fetched from its subject's sources.
-func (c *checker) visitOf(d ocispec.Descriptor) *visit {
-	v := &visit{c: c, label: index.Label(d), hosts: sources(d)}
-	_, v.partial = d.Annotations[index.AnnotationPartial]
-	if name, ok := index.NameOf(d); ok {
-		v.name, v.label = name, name.String()
-		return v
+// visits groups the entries of the index by manifest. The blobs of a referrer can also be fetched from its subject's
+// sources.
+func (c *checker) visits(ctx context.Context) (list []*visit, err error) {
+	type key struct {
+		digest    digest.Digest
+		mediaType string
 	}
+	known := map[key]*visit{}
+	hosts := map[digest.Digest][]manifest.Name{}
+	for _, d := range c.index.Manifests {
+		hosts[d.Digest] = append(hosts[d.Digest], sources(d)...)
+	}
+	for _, d := range c.index.Manifests {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !manifest.ValidDigest(d.Digest) {
+			continue // written by another tool, with a digest algorithm that this program does not support
+		}
+		v := known[key{d.Digest, d.MediaType}]
+		if v == nil {
+			v = &visit{c: c, number: len(list), root: d, partial: true, hosts: slices.Clone(hosts[d.Digest])}
+			if c.wrongSize(d) {
+				v.root.Size = c.files[d.Digest]
+			}
+			known[key{d.Digest, d.MediaType}] = v
+			list = append(list, v)
+		}
+		_, partial := d.Annotations[index.AnnotationPartial]
+		v.partial = v.partial && partial
+		if name, ok := index.NameOf(d); ok {
+			if v.name == (manifest.Name{}) {
+				v.name = name
+			}
+			v.labels = append(v.labels, name.String())
+			continue
+		}
+		label, subject := index.Label(d), c.subjectOf(d)
+		if subject != "" {
+			label = "referrer of " + manifest.Clip(string(subject))
+			if names := c.names[subject]; len(names) > 0 {
+				label = "referrer of " + names[0].String()
+			}
+			v.hosts = append(v.hosts, hosts[subject]...)
+		}
+		v.labels = append(v.labels, label)
+	}
+	return list, nil
+}
+
+// subjectOf returns the subject of an entry without a name, or "".
+func (c *checker) subjectOf(d ocispec.Descriptor) digest.Digest {
 	subject := digest.Digest(d.Annotations[index.AnnotationSubject])
 	if _, there := c.files[d.Digest]; subject == "" && there && c.bad[d.Digest] == nil {
 		if doc, err := c.s.References(d); err == nil && doc.Subject != nil {
 			subject = doc.Subject.Digest
 		}
 	}
-	if subject == "" {
-		return v
-	}
-	v.label = "referrer of " + manifest.Clip(string(subject))
-	if names := c.names[subject]; len(names) > 0 {
-		v.label = "referrer of " + names[0].String()
-	}
-	for _, other := range c.index.Manifests {
-		if other.Digest == subject {
-			v.hosts = append(v.hosts, sources(other)...)
-		}
-	}
-	return v
+	return subject
 }
 
 // sources lists the names under which registries should have an entry's manifest: its own name and the repositories it
@@ -281,16 +312,13 @@ func sources(d ocispec.Descriptor) []manifest.Name {
 func (v *visit) need(d ocispec.Descriptor, optional bool) *need {
 	n := v.c.needs[d.Digest]
 	if n == nil {
-		n = &need{desc: d, users: map[string]bool{}}
+		n = &need{desc: d, users: map[*visit]bool{}}
 		v.c.needs[d.Digest] = n
 	}
-	if !n.users[v.label] {
-		n.hosts = append(n.hosts, v.hosts...)
-	}
-	n.users[v.label] = true
+	n.users[v] = true
 	n.required = n.required || !optional
 	if v.c.wrongSize(d) {
-		v.c.addProblem(ProblemManifest, Problem{Path: v.label + " " + string(d.Digest), Models: []string{v.label},
+		v.c.addProblem(ProblemManifest, Problem{Path: v.labels[0] + " " + string(d.Digest), Models: v.labels,
 			Detail: fmt.Sprintf("the manifest says that blob %s has %d bytes, but it has %d",
 				d.Digest, d.Size, v.c.files[d.Digest])})
 	}
@@ -335,7 +363,7 @@ func (v *visit) link(d ocispec.Descriptor) {
 		return
 	}
 	v.c.addProblem(ProblemManifest, Problem{
-		Path: v.label, Models: []string{v.label}, Detail: fmt.Sprintf("%q is not a sha256 digest",
+		Path: v.labels[0], Models: v.labels, Detail: fmt.Sprintf("%q is not a sha256 digest",
 			manifest.Clip(string(d.Digest))),
 	})
 }
@@ -351,7 +379,7 @@ func (v *visit) decode(d digest.Digest, config ocispec.Descriptor) {
 }
 
 func (v *visit) reportInvalid(d digest.Digest, err error) {
-	v.c.addProblem(ProblemManifest, Problem{Digest: d, Models: []string{v.label}, Detail: err.Error()})
+	v.c.addProblem(ProblemManifest, Problem{Digest: d, Models: v.labels, Detail: err.Error()})
 }
 
 // checkIngest counts the resumable runs in ingest/ and reports abandoned files.

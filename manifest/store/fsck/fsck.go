@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -108,9 +109,8 @@ type checker struct {
 // need records why a blob must exist.
 type need struct {
 	desc     ocispec.Descriptor
-	users    map[string]bool // labels of the index entries
-	hosts    []manifest.Name // names to fetch it from
-	required bool            // false if all users are partial
+	users    map[*visit]bool
+	required bool // false if all users are partial
 	manifest bool
 }
 
@@ -189,9 +189,23 @@ func (c *checker) finish() Report {
 
 func (n *need) labels() []string {
 	var list []string
-	for label := range n.users {
-		list = append(list, label)
+	for v := range n.users {
+		list = append(list, v.labels...)
 	}
 	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// hosts returns the names to fetch the blob from, at most maxSources.
+func (n *need) hosts() (list []manifest.Name) {
+	visits := slices.SortedFunc(maps.Keys(n.users), func(a, b *visit) int { return a.number - b.number })
+	for _, v := range visits {
+		for _, name := range v.hosts {
+			if len(list) == maxSources {
+				return list
+			}
+			list = append(list, name)
+		}
+	}
 	return list
 }

@@ -170,7 +170,7 @@ const maxSources = 8
 // fetchOne returns an error only if ctx is done; it records other failures in p.
 func (c *checker) fetchOne(ctx context.Context, p *Problem) error {
 	n := c.needs[p.Digest]
-	for _, name := range n.hosts[:min(len(n.hosts), maxSources)] {
+	for _, name := range n.hosts() {
 		err := c.o.Fetch(ctx, name, n.desc)
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -67,6 +67,38 @@ func Lookup(idx ocispec.Index, want manifest.Name) (ocispec.Descriptor, manifest
 	return ocispec.Descriptor{}, manifest.Name{}, false
 }
 
+// Finder finds many names in an index, whose own names are parsed once.
+type Finder struct {
+	idx   ocispec.Index
+	names []manifest.Name
+	by    map[manifest.Name][]int // entries by name, and by name without its tag
+}
+
+// NewFinder returns a Finder for an index that does not change.
+func NewFinder(idx ocispec.Index) *Finder {
+	f := &Finder{idx: idx, names: make([]manifest.Name, len(idx.Manifests)), by: map[manifest.Name][]int{}}
+	for i, d := range idx.Manifests {
+		if n, ok := NameOf(d); ok {
+			f.names[i] = n
+			repository := manifest.Name{Host: n.Host, Path: n.Path}
+			f.by[n] = append(f.by[n], i)
+			f.by[repository] = append(f.by[repository], i)
+		}
+	}
+	return f
+}
+
+// All returns the positions of the entries that satisfy a name.
+func (f *Finder) All(want manifest.Name) (list []int) {
+	want = WithTag(want)
+	for _, i := range f.by[manifest.Name{Host: want.Host, Path: want.Path, Tag: want.Tag}] {
+		if Matches(f.idx.Manifests[i], f.names[i], want) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
 // Existing returns a name as the index spells it. Of a name that no entry has, the host and path, and then the tag,
 // take the case of an entry that differs in case only. Other names are returned unchanged.
 func Existing(idx ocispec.Index, want manifest.Name) manifest.Name {

@@ -158,7 +158,7 @@ func CheckStore(t *testing.T, s *store.Store) {
 const SomeDigest = digest.Digest("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 
 // MustName parses a name.
-func MustName(t *testing.T, s string) manifest.Name {
+func MustName(t testing.TB, s string) manifest.Name {
 	t.Helper()
 	n, err := manifest.ParseName(s)
 	if err != nil {
