@@ -39,7 +39,7 @@ func listingReads(t *testing.T, args []string, copies int) storetest.Reads {
 	storetest.PutModel(t, s, "demo", "weights", "more weights")
 	storetest.Copies(t, s, "demo", copies)
 	if args[len(args)-1] == "many" { // all of the copies
-		args = args[:len(args)-1:len(args)-1]
+		args = args[: len(args)-1 : len(args)-1]
 		for _, name := range storetest.Names(t, s)[:copies] {
 			args = append(args, name)
 		}

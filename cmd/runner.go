@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/runner"
@@ -23,7 +25,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	var workers workersFlag
 	var way parallelFlags
 	c := &cobra.Command{
-		Use:    "runner NAME",
+		Use:    "runner NAME@DIGEST",
 		Short:  "Run a model for a parent process over stdin and stdout",
 		Args:   between(1, 1),
 		Hidden: true,
@@ -41,7 +43,7 @@ func (a *app) runnerCmd() *cobra.Command {
 				return err
 			}
 			return runner.Serve(c.Context(), a.in, out, func(ctx context.Context, loaded func(float64)) (runtime.Engine, error) {
-				store, entry, err := resolve(c, args[0])
+				store, entry, err := openImage(args[0])
 				if err != nil {
 					return nil, err
 				}
@@ -85,4 +87,20 @@ func (a *app) runnerCmd() *cobra.Command {
 	kv.add(c)
 	cpu.add(c)
 	return c
+}
+
+// openImage opens the image that a parent process has found. Its name may stand for another one by now.
+func openImage(arg string) (*store.Store, *store.Entry, error) {
+	name, err := manifest.ParseName(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := store.Open("")
+	if err != nil {
+		return nil, nil, err
+	}
+	d := name.Digest
+	name.Digest = ""
+	entry, err := st.ReadEntry(name, d)
+	return st, entry, err
 }

@@ -42,7 +42,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !accepted {
 		return
 	}
-	r, account := s.account(r.WithContext(keys.With(r.Context(), key)), key)
+	ctx, end := holding(keys.With(r.Context(), key))
+	defer end()
+	r, account := s.account(r.WithContext(ctx), key)
 	defer account.Close()
 	a.For(r.Context())
 	if s.stopping.Load() && !public {
@@ -163,7 +165,9 @@ func (s *Server) Do(ctx context.Context, owner string, q batches.Request) (batch
 		return batches.Response{}, err
 	}
 	key := s.opts.Keys.Owned(owner)
-	r, err := http.NewRequestWithContext(keys.With(ctx, key), http.MethodPost, q.URL, bytes.NewReader(q.Body))
+	within, end := holding(keys.With(ctx, key))
+	defer end()
+	r, err := http.NewRequestWithContext(within, http.MethodPost, q.URL, bytes.NewReader(q.Body))
 	if err != nil {
 		return batches.Response{}, err
 	}

@@ -67,19 +67,37 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, d, err := s.opts.Store.Locate(ctx, n)
+	found, d, err := s.locate(ctx, n)
 	if errors.Is(err, manifest.ErrNotFound) {
 		if n, err = s.opts.Store.Existing(n); err == nil {
-			found, d, err = s.opts.Store.Locate(ctx, n)
+			found, d, err = s.locate(ctx, n)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if m := s.cache.get(found, d); m != nil { // a manifest of many layers takes milliseconds to decode
-		return m.as(name), nil
+	m, err := s.open(found, d)
+	if err != nil {
+		return nil, err
 	}
-	entry, err := s.opts.Store.Resolve(ctx, n)
+	return m.as(name), nil
+}
+
+// Running returns the model that a process in the pool runs, which its name may no longer stand for.
+func (s *Server) Running(i pool.Info) (*Model, error) {
+	n, err := manifest.ParseName(i.Name)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(n, DigestOf(i.Key))
+}
+
+// open returns the model of an image, from the cache if possible.
+func (s *Server) open(n manifest.Name, d digest.Digest) (*Model, error) {
+	if m := s.cache.get(n, d); m != nil { // a manifest of many layers takes milliseconds to decode
+		return m, nil
+	}
+	entry, err := s.opts.Store.ReadEntry(n, d)
 	if errors.Is(err, manifest.ErrUnknownManifest) {
 		return nil, wire.BadRequest("%s: %v", n, err)
 	}
@@ -101,7 +119,7 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	}
 	m.weights = s.ownWeights(m)
 	s.cache.put(m)
-	return m.as(name), nil
+	return m, nil
 }
 
 // get returns the cached model of a name and a manifest, or nil.

@@ -119,6 +119,7 @@ type Server struct {
 	times     times
 	pool      *pool.Pool
 	cache     modelCache
+	holds     holds
 	guard     *guard.Guard
 	memory    *budget.Budget // of bodies and answers
 	dialects  wire.Dialects
@@ -164,6 +165,7 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	s.guard = guard.New(guard.Options{Host: o.Host, Hosts: o.Hosts, Origins: o.Origins, Keys: o.Keys})
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.memory, s.prompts = requestMemory(o.MaxBody, s.times), promptMemory(s.times)
+	s.holds.store = o.Store
 	s.work.ready = make(chan struct{})
 	defer close(s.work.ready)
 	s.work.ctx, s.work.stop = context.WithCancelCause(context.Background())

@@ -22,21 +22,18 @@ type EmbedRequest struct {
 }
 
 // Embed computes embeddings. load is the time it took to load the model.
-func (s *Server) Embed(ctx context.Context, name string, q EmbedRequest) (m *Model, e runtime.Embeddings,
-	load time.Duration, err error) {
-	if m, err = s.Find(ctx, name); err != nil {
-		return nil, e, 0, err
-	}
+func (s *Server) Embed(ctx context.Context, m *Model, q EmbedRequest) (e runtime.Embeddings, load time.Duration,
+	err error) {
 	size, err := m.EmbeddingSize()
 	if err != nil {
-		return nil, e, 0, err
+		return e, 0, err
 	}
 	if q.Dimensions < 0 || q.Dimensions > size {
-		return nil, e, 0, wire.BadRequest("dimensions is %d, must be between 1 and %d for %s", q.Dimensions, size, m.Name())
+		return e, 0, wire.BadRequest("dimensions is %d, must be between 1 and %d for %s", q.Dimensions, size, m.Name())
 	}
 	request := runtime.EmbedRequest{Dimensions: q.Dimensions}
 	if request.Inputs, err = s.inputTokens(ctx, m, q); err != nil {
-		return nil, e, 0, err
+		return e, 0, err
 	}
 	if q.Dimensions > 0 {
 		size = q.Dimensions
@@ -47,13 +44,13 @@ func (s *Server) Embed(ctx context.Context, name string, q EmbedRequest) (m *Mod
 	}
 	lease, load, err := s.acquire(ctx, m)
 	if err != nil {
-		return nil, e, 0, err
+		return e, 0, err
 	}
 	defer lease.Release(q.Keep)
 	e, err = runtime.Embed(ctx, lease.Model, request)
 	s.metrics.Embedded(m.Name(), e.Tokens)
 	keys.From(ctx).Charge(e.Tokens, 0)
-	return m, e, load, err
+	return e, load, err
 }
 
 // inputTokens returns the token ids of each input.

@@ -39,16 +39,17 @@ func (p *Pool) List() []Info {
 }
 
 // Stop unloads a model as soon as it is not in use, and reports whether there is one with that name.
-func (p *Pool) Stop(name string) bool {
+func (p *Pool) Stop(name string) (found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.models {
-		if e.source.Name == name && !e.stale {
+		if e.source.Name == name && (!e.stale || e.replaced) {
+			found = found || !e.stale
 			p.retire(e)
-			return true
+			e.replaced = false
 		}
 	}
-	return false
+	return found
 }
 
 // Close unloads all models, including those in use, whose requests end with an error. It waits until they have ended.

@@ -82,7 +82,8 @@ type entry struct {
 	keepAlive time.Duration
 	lastUsed  time.Time // when the last lease was released
 	timer     *time.Timer
-	stale     bool // not given to further callers
+	stale     bool // unloads when it is idle, and is not given to further callers unless it is replaced
+	replaced  bool // stale because its name stood for another model
 	unloading bool // still occupies its room
 }
 
@@ -152,19 +153,18 @@ func (p *Pool) claim(s Source, w *waiter) (*entry, error) {
 	if p.closed {
 		return nil, ErrClosed
 	}
+	if e := p.usable(s); e != nil {
+		e.leases++
+		if e.timer != nil {
+			e.timer.Stop()
+		}
+		return e, nil
+	}
 	for _, e := range p.models {
-		if e.source.Name != s.Name || e.stale {
-			continue
+		if e.source.Name == s.Name && !e.stale {
+			p.retire(e)
+			e.replaced = !e.dead()
 		}
-		if e.source.Key == s.Key && !e.dead() {
-			e.leases++
-			if e.timer != nil {
-				e.timer.Stop()
-			}
-			return e, nil
-		}
-		p.retire(e)
-		break
 	}
 	if p.opts.Memory > 0 && s.Size > p.opts.Memory-p.staying() {
 		return nil, fmt.Errorf("%s needs %d bytes, and models may have %d: %w", s.Name, s.Size, p.opts.Memory-p.staying(),
@@ -181,6 +181,17 @@ func (p *Pool) claim(s Source, w *waiter) (*entry, error) {
 	p.models = append(p.models, e)
 	go p.load(ctx, e)
 	return e, nil
+}
+
+// usable returns the entry of a source that a further caller may use, or nil. A caller that has resolved the name before
+// it was moved gets the replaced model while that is in use, and does not replace the newer one.
+func (p *Pool) usable(s Source) *entry {
+	for _, e := range p.models {
+		if e.source.Name == s.Name && e.source.Key == s.Key && !e.dead() && !e.unloading && (!e.stale || e.replaced) {
+			return e
+		}
+	}
+	return nil
 }
 
 // staying returns the size of the models that stay.
@@ -306,7 +317,7 @@ func (p *Pool) load(ctx context.Context, e *entry) {
 	if err == nil {
 		e.loaded = 1
 	} else {
-		e.stale = true
+		e.stale, e.replaced = true, false
 	}
 	close(e.ready)
 	p.mu.Unlock()

@@ -61,8 +61,9 @@ func (s *api) embeddingsOf(ctx context.Context, q embedRequest) (*server.Model, 
 	if size, err := m.EmbeddingSize(); err == nil && (q.Dimensions < 0 || q.Dimensions > size) {
 		q.Dimensions = 0
 	}
-	return s.core.Embed(ctx, q.Model, server.EmbedRequest{Input: q.Input, Truncate: q.Truncate == nil || *q.Truncate,
+	e, load, err := s.core.Embed(ctx, m, server.EmbedRequest{Input: q.Input, Truncate: q.Truncate == nil || *q.Truncate,
 		Dimensions: q.Dimensions, Keep: q.KeepAlive.Duration, Context: q.Options.NumCtx})
+	return m, e, load, err
 }
 
 // embeddingRequest is the body of /api/embeddings, which older clients use.

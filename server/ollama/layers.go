@@ -32,7 +32,7 @@ func (s *api) layers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entry, err := s.opts.Store.Resolve(r.Context(), n)
+	entry, err := s.core.Resolve(r.Context(), n)
 	if err != nil {
 		return missing(err, notFound, name)
 	}

@@ -57,8 +57,8 @@ func (s *api) ps(w http.ResponseWriter, r *http.Request) error {
 		if m.ExpiresAt.IsZero() {
 			m.ExpiresAt = now().Add(never)
 		}
-		// An error means that the name refers to another model by now.
-		if of, err := s.core.Find(r.Context(), i.Name+"@"+d.String()); err == nil {
+		// An error means that its image has been removed.
+		if of, err := s.core.Running(i); err == nil {
 			m.Details, m.Context = details(of.Entry.Image.Config), int64(s.core.Context(of))
 		}
 		m.PID = pid(i.Model)

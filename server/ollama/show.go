@@ -64,7 +64,7 @@ func (s *api) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entry, err := s.opts.Store.Resolve(r.Context(), n)
+	entry, err := s.core.Resolve(r.Context(), n)
 	if err != nil {
 		return missing(err, notFound, cmp.Or(q.Model, q.Name))
 	}

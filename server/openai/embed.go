@@ -53,7 +53,11 @@ func (s *api) openaiEmbed(w http.ResponseWriter, r *http.Request) error {
 	case q.Dimensions != nil:
 		v.Dimensions = *q.Dimensions
 	}
-	m, e, _, err := s.core.Embed(r.Context(), q.Model, v)
+	m, err := s.core.Find(r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	e, _, err := s.core.Embed(r.Context(), m, v)
 	if err != nil {
 		return err
 	}

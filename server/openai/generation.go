@@ -20,6 +20,7 @@ import (
 type generation struct {
 	api      *api
 	writer   *responsesWriter
+	model    *server.Model
 	job      server.Job
 	summary  *summarizer      // generates a summary instead; nil: the job generates a response
 	response *stored.Response // nil: not stored
@@ -133,6 +134,7 @@ func (s *api) inBackground(w http.ResponseWriter, r *http.Request, g *generation
 		return err
 	}
 	done := key.GoOn()
+	s.core.Hold(ctx, g.model)
 	go func() {
 		defer s.background.Add(-1)
 		defer done()

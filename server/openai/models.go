@@ -51,7 +51,7 @@ func (s *api) getModel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entry, err := s.opts.Store.Resolve(r.Context(), n)
+	entry, err := s.core.Resolve(r.Context(), n)
 	if err != nil {
 		return err
 	}

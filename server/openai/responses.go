@@ -97,7 +97,7 @@ func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	run := &generation{api: s, writer: a}
+	run := &generation{api: s, writer: a, model: e.model}
 	if err := s.prepare(r.Context(), run, e, &q); err != nil {
 		return err
 	}

@@ -397,7 +397,8 @@ func (c *checker) checkIngest() error {
 			c.report.UnfinishedBytes += l.Bytes
 		case c.s.Now().Sub(l.Used) <= ingest.StrayAge,
 			(l.Kind == ingest.LeftTemporary || l.Kind == ingest.LeftUploadFolder) && others,
-			l.Kind == ingest.LeftPendingUpload && ingest.IsUploading(c.s, l):
+			l.Kind == ingest.LeftPendingUpload && ingest.IsUploading(c.s, l),
+			l.Kind == ingest.LeftUse && ingest.IsUsed(c.s, l):
 		case l.Kind == ingest.LeftOther:
 			detail := fmt.Sprintf("not a file of the store, %d bytes", l.Bytes)
 			c.addProblem(ProblemStray, Problem{Path: path, Detail: detail})

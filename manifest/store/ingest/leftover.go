@@ -37,6 +37,7 @@ const (
 	leftUpload                            // upload-HEX, a file uploaded for a create; see [PutUpload]
 	LeftUploadFolder                      // files-..., a folder of links to uploads; see [Folder]
 	LeftPendingUpload                     // sending-..., an upload in progress and its lock file; see [pendingUpload]
+	LeftUse                               // using-HEX-..., the lock file of a process that uses an image; see [Use]
 	LeftTemporary                         // a temporary file that cannot be resumed
 	leftFile                              // a temporary file for replacing a file in the store's folder
 	LeftOther                             // not written by this program
@@ -102,6 +103,7 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 		{uploadPrefix, true, false, leftUpload},
 		{folderPrefix, false, true, LeftUploadFolder},
 		{sendingPrefix, false, false, LeftPendingUpload},
+		{usingPrefix, false, false, LeftUse},
 		{"." + pullPrefix, false, false, LeftTemporary},
 		{store.PartialPrefix, false, false, LeftTemporary},
 		{ocispec.ImageIndexFile + "-", false, false, leftFile},
@@ -150,6 +152,8 @@ func Stale(s *store.Store, l Leftover, unfinished bool) bool {
 		return true
 	case LeftPendingUpload:
 		return !IsUploading(s, l)
+	case LeftUse:
+		return !IsUsed(s, l)
 	case leftFile:
 		return age > StrayAge
 	case leftPart:
@@ -174,6 +178,16 @@ func LeftoverBlobs(s *store.Store, l Leftover) ([]digest.Digest, error) {
 		for _, line := range lines {
 			list = append(list, line.Digest)
 		}
+	case LeftUse:
+		d := usedImage(l.Name)
+		b, err := s.ReadBlob(d, manifest.MaxManifestSize)
+		if errors.Is(err, manifest.ErrBlobMissing) || errors.Is(err, manifest.ErrCorrupt) {
+			return nil, nil // its process has come too late, or finds the same
+		}
+		if err != nil {
+			return nil, err
+		}
+		return withBlobs(d, b), nil
 	case leftPull:
 		b, err := disk.ReadLimited(s.Path(store.IngestDir, l.Name), manifest.MaxManifestSize)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, manifest.ErrTooLarge) {
@@ -182,16 +196,23 @@ func LeftoverBlobs(s *store.Store, l Leftover) ([]digest.Digest, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, digest.NewDigestFromEncoded(digest.SHA256, strings.TrimPrefix(l.Name, pullPrefix)))
-		blobs, err := manifest.Blobs(b)
-		if err != nil {
-			return list, nil // torn by a crash: the pull starts over
-		}
-		for _, d := range blobs {
-			list = append(list, d.Digest)
-		}
+		return withBlobs(digest.NewDigestFromEncoded(digest.SHA256, strings.TrimPrefix(l.Name, pullPrefix)), b), nil
 	}
 	return list, nil
+}
+
+// withBlobs lists a manifest and the blobs that it refers to. One that was torn by a crash refers to none: the pull
+// starts over.
+func withBlobs(d digest.Digest, manifestBytes []byte) []digest.Digest {
+	list := []digest.Digest{d}
+	blobs, err := manifest.Blobs(manifestBytes)
+	if err != nil {
+		return list
+	}
+	for _, b := range blobs {
+		list = append(list, b.Digest)
+	}
+	return list
 }
 
 // RemoveLeftover removes all files of a leftover. It ignores errors: the next collection tries again.

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"os"
 	"strings"
 
@@ -109,17 +108,9 @@ func (x *pendingUpload) end() {
 // pendingUploadName returns the name of an upload's file, given that name or the name of its lock file.
 func pendingUploadName(name string) string { return strings.TrimSuffix(name, partLockSuffix) }
 
-// IsUploading reports whether a process is writing the upload. It does not create a lock file.
+// IsUploading reports whether a process is writing the upload.
 func IsUploading(s *store.Store, l Leftover) bool {
-	fileLock := flock.New(s.Path(store.IngestDir, pendingUploadName(l.Name)+partLockSuffix), flock.SetFlag(os.O_RDONLY))
-	free, err := fileLock.TryLock()
-	if free {
-		fileLock.Unlock()
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return false // the upload has just ended, or its lock file was deleted by hand
-	}
-	return !free
+	return isLocked(s.Path(store.IngestDir, pendingUploadName(l.Name)+partLockSuffix))
 }
 
 // removePendingUpload removes the file of an upload whose writer has died.

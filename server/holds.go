@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/opencontainers/go-digest"
+)
+
+// holds keep images that requests use from collections, so that a request goes on with the image that its name stood
+// for, whatever happens to the name. The processes of models need nothing of the kind once they have loaded: they have
+// the files open.
+type holds struct {
+	store *store.Store
+
+	mu sync.Mutex
+	of map[digest.Digest]*hold
+}
+
+// hold is an image that requests use.
+type hold struct {
+	users   int
+	ready   chan struct{} // closed when release or err is set
+	release func()
+	err     error
+}
+
+// use keeps an image until release is called.
+func (h *holds) use(ctx context.Context, d digest.Digest) (release func(), err error) {
+	h.mu.Lock()
+	x := h.of[d]
+	first := x == nil
+	if first {
+		x = &hold{ready: make(chan struct{})}
+		if h.of == nil {
+			h.of = map[digest.Digest]*hold{}
+		}
+		h.of[d] = x
+	}
+	x.users++
+	h.mu.Unlock()
+	if first {
+		x.release, x.err = ingest.Use(context.WithoutCancel(ctx), h.store, d)
+		close(x.ready)
+	}
+	<-x.ready
+	if x.err != nil {
+		h.leave(d, x)
+		return nil, x.err
+	}
+	return sync.OnceFunc(func() { h.leave(d, x) }), nil
+}
+
+func (h *holds) leave(d digest.Digest, x *hold) {
+	h.mu.Lock()
+	x.users--
+	last := x.users == 0
+	if last {
+		delete(h.of, d)
+	}
+	h.mu.Unlock()
+	if last && x.err == nil {
+		x.release()
+	}
+}
+
+// held is what one request holds.
+type held struct {
+	mu      sync.Mutex
+	release []func()
+	ended   bool
+}
+
+type heldKey struct{}
+
+// holding returns a context for a request. end releases what the request holds; it is called when its handler returns,
+// and so before the client sees the end of the response.
+func holding(ctx context.Context) (with context.Context, end func()) {
+	h := &held{}
+	return context.WithValue(ctx, heldKey{}, h), func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.ended = true
+		for _, release := range h.release {
+			release()
+		}
+		h.release = nil
+	}
+}
+
+// until calls release when the request of a context ends, or else the context itself.
+func until(ctx context.Context, release func()) {
+	h, ok := ctx.Value(heldKey{}).(*held)
+	if ok {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+	}
+	if !ok || h.ended {
+		context.AfterFunc(ctx, release)
+		return
+	}
+	h.release = append(slices.Clip(h.release), release)
+}
+
+// locate finds the image of a name and keeps it from collections until the request of ctx ends.
+func (s *Server) locate(ctx context.Context, n manifest.Name) (found manifest.Name, d digest.Digest, err error) {
+	found, d, release, err := ingest.Resolve(ctx, s.opts.Store, n, s.holds.use)
+	if err == nil {
+		until(ctx, release)
+	}
+	return found, d, err
+}
+
+// Resolve finds an image by name and keeps it from collections until the request of ctx ends.
+func (s *Server) Resolve(ctx context.Context, n manifest.Name) (*store.Entry, error) {
+	found, d, err := s.locate(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return s.opts.Store.ReadEntry(found, d)
+}
+
+// Hold keeps the image of a model from collections until ctx ends, for work that outlives its request.
+func (s *Server) Hold(ctx context.Context, m *Model) {
+	if release, err := s.holds.use(ctx, m.Entry.Digest); err == nil {
+		context.AfterFunc(ctx, release)
+	}
+}
