@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +84,7 @@ type fsckJSON struct {
 	Blobs           int           `json:"blobs"`
 	Bytes           int64         `json:"bytes"`
 	Seconds         float64       `json:"seconds"`
+	Unnamed         int           `json:"unnamed"`
 	Unfinished      int           `json:"unfinished"`
 	UnfinishedBytes int64         `json:"unfinished_bytes"`
 	Problems        []problemJSON `json:"problems"`
@@ -100,7 +102,7 @@ type problemJSON struct {
 
 func newFsckJSON(r fsck.Report) fsckJSON {
 	j := fsckJSON{OK: r.OK(), Models: r.Models, Blobs: r.Blobs, Bytes: r.Bytes, Seconds: r.Hashing.Seconds(),
-		Unfinished: r.Unfinished, UnfinishedBytes: r.UnfinishedBytes, Problems: []problemJSON{}}
+		Unnamed: r.Unnamed, Unfinished: r.Unfinished, UnfinishedBytes: r.UnfinishedBytes, Problems: []problemJSON{}}
 	for _, p := range r.Problems {
 		j.Problems = append(j.Problems, problemJSON{string(p.Kind), p.Path, string(p.Digest), p.Detail,
 			append([]string{}, p.Models...), append([]string{}, p.Actions...), p.Fixed})
@@ -145,6 +147,13 @@ func (a *app) printFsck(r fsck.Report) error {
 		text += fmt.Sprintf("%d problems, all fixed", len(r.Problems))
 	default:
 		text += fmt.Sprintf("%d problems, %d not fixed, %d models broken", len(r.Problems), left, len(broken))
+	}
+	if r.Unnamed > 0 {
+		what := "which `ingot prune` removes"
+		if slices.ContainsFunc(r.Problems, func(p fsck.Problem) bool { return p.Path == ocispec.ImageIndexFile }) {
+			what = "which --repair names"
+		}
+		text += fmt.Sprintf("; %d images without a name, %s", r.Unnamed, what)
 	}
 	_, err := fmt.Fprintln(a.out, text)
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/storetest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // A listing reads the index and each image as often for many names as for few: what it reads for each name again makes
@@ -50,4 +51,26 @@ func listingReads(t *testing.T, args []string, copies int) storetest.Reads {
 			t.Errorf("%v: exit code %d: %s", args, code, errs.String())
 		}
 	})
+}
+
+// What ls leaves out is noted, also if it prints names only.
+func TestListNotesSkipped(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store")
+	t.Setenv("INGOT_HOME", root)
+	s, err := store.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.PutModel(t, s, "demo", "weights")
+	storetest.PutEntry(t, s, "../../x", ocispec.MediaTypeImageManifest, "{}")
+	for _, args := range [][]string{{"ls"}, {"ls", "-q"}, {"ls", "--json"}} {
+		var out, errs bytes.Buffer
+		if code := Main(args, strings.NewReader(""), &out, &errs); code != 0 {
+			t.Errorf("%v: exit code %d", args, code)
+		}
+		if !strings.Contains(errs.String(), "1 entries") || !strings.Contains(errs.String(), "ingot fsck") ||
+			!strings.Contains(out.String(), "demo") {
+			t.Errorf("%v: %s%s", args, out.String(), errs.String())
+		}
+	}
 }

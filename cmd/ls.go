@@ -46,9 +46,12 @@ that are not pulled) and .Modified (a time) of one model, and the functions json
 			if err != nil {
 				return err
 			}
-			list, err := listed(c.Context(), store, args, names)
+			list, skipped, err := listed(c.Context(), store, args, names)
 			if err != nil {
 				return err
+			}
+			if skipped > 0 {
+				a.note("note: %d entries of the store's index are not listed: `ingot fsck` says why", skipped)
 			}
 			switch {
 			case asJSON:
@@ -66,25 +69,25 @@ that are not pulled) and .Modified (a time) of one model, and the functions json
 	return c
 }
 
-// listed returns the models that match any of the names. A name that is not a pattern must exist. Computing shared
-// sizes reads every manifest, so onlyNames skips it.
-func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool) ([]lsEntry, error) {
+// listed returns the models that match any of the names, and how many entries of the index cannot be listed. A name that
+// is not a pattern must exist. Computing shared sizes reads every manifest, so onlyNames skips it.
+func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool) ([]lsEntry, int, error) {
 	var wanted []func(store.Summary) bool
 	for _, name := range names {
 		match, err := matcher(name)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		wanted = append(wanted, match)
 	}
-	read := st.List
-	if !onlyNames {
-		read = func(ctx context.Context) ([]store.Summary, error) { return collect.ListShared(ctx, st) }
+	all, err := st.Listing(ctx)
+	if err == nil && !onlyNames {
+		err = collect.Share(ctx, all)
 	}
-	models, err := read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	models := all.Models
 	for i, name := range names {
 		if isPattern(name) || slices.ContainsFunc(models, wanted[i]) {
 			continue
@@ -94,7 +97,7 @@ func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool
 			_, err = st.ResolveRaw(ctx, want) // the error suggests similar names
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	weights := store.PerImage(func(m store.Summary) string { return weightsType(st, m) })
@@ -109,7 +112,7 @@ func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool
 			list = append(list, e)
 		}
 	}
-	return list, nil
+	return list, all.Skipped, nil
 }
 
 // weightsType returns the type that a model's weights are quantized to, or else their plain type. It is empty for what

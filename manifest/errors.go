@@ -26,6 +26,11 @@ var (
 		Name: "manifest.ErrNoSpace", Means: "the disk has too little free space",
 		Rank: fault.Store + 3, Status: fault.Full, Transfer: fault.Full,
 	})
+	ErrIndex = fault.Register(errors.New("the index of the store is damaged"), fault.Kind{
+		Name: "manifest.ErrIndex", Means: "index.json does not say which models the store has",
+		Rank:   fault.Store + 4,
+		Remedy: "`ingot fsck` checks the store; with --repair it finds the images again, as recovered/...",
+	})
 	ErrBusy = fault.Register(errors.New("store is busy"), fault.Kind{
 		Name: "manifest.ErrBusy", Means: "a lock of the store could not be acquired in time",
 		Rank: fault.Store + 5, Status: fault.Unavailable,

@@ -2,8 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
@@ -25,7 +26,7 @@ type Summary struct {
 	ModelType string    // empty if unknown
 	Modified  time.Time // when the name was last set; zero if another tool wrote the entry
 	Partial   int       // number of blobs that a partial pull left out
-	Shared    int64     // bytes that removing the name would not free; only ListShared sets it
+	Shared    int64     // bytes that removing the name would not free; only collect.Share sets it
 }
 
 // List returns the models in the store, sorted by name. It reads only the index.
@@ -45,21 +46,39 @@ func (s *Store) setEntry(ctx context.Context, name manifest.Name, desc ocispec.D
 	})
 }
 
-// ReadIndex needs no lock, because index.json is replaced atomically.
+// ReadIndex reads index.json. It needs no lock, because the file is replaced atomically. An index that does not say
+// which models the store has is a [manifest.ErrIndex].
 func (s *Store) ReadIndex() (ocispec.Index, error) {
-	var idx ocispec.Index
-	b, err := disk.ReadLimited(s.Path(ocispec.ImageIndexFile), maxIndexSize)
+	idx, err := s.readIndex()
 	if err != nil {
-		return idx, fmt.Errorf("read model index: %w", err)
-	}
-	if err := json.Unmarshal(b, &idx); err != nil {
-		return idx, fmt.Errorf("read model index %s: %v: %w", s.Path(ocispec.ImageIndexFile), err, manifest.ErrCorrupt)
-	}
-	if idx.SchemaVersion != 2 {
-		return idx, fmt.Errorf("read model index %s: schema version %d, not 2: %w",
-			s.Path(ocispec.ImageIndexFile), idx.SchemaVersion, manifest.ErrCorrupt)
+		return ocispec.Index{}, fmt.Errorf("read model index %s: %w", s.Path(ocispec.ImageIndexFile), err)
 	}
 	return idx, nil
+}
+
+func (s *Store) readIndex() (ocispec.Index, error) {
+	b, err := disk.ReadLimited(s.Path(ocispec.ImageIndexFile), maxIndexSize)
+	if err != nil {
+		return ocispec.Index{}, indexFault(err)
+	}
+	idx, err := index.Parse(b)
+	if err != nil {
+		err = fmt.Errorf("%v: %w", err, manifest.ErrIndex)
+	}
+	return idx, err
+}
+
+// indexFault makes an error that lies in the file an ErrIndex. Others are of the system, such as its permissions.
+func indexFault(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("it does not exist: %w", manifest.ErrIndex)
+	case errors.Is(err, manifest.ErrTooLarge):
+		return fmt.Errorf("it has more than %d bytes: %w", maxIndexSize, manifest.ErrIndex)
+	case errors.Is(err, disk.ErrNotFile):
+		return fmt.Errorf("it is not a file: %w", manifest.ErrIndex)
+	}
+	return err
 }
 
 // Existing returns a name as the store spells it: as it is if the store has it, or else in the case of an entry that
@@ -86,6 +105,16 @@ func (s *Store) UpdateIndex(ctx context.Context, change func(*ocispec.Index) err
 	if err := change(&idx); err != nil {
 		return err
 	}
+	return s.writeIndex(idx)
+}
+
+// ReplaceIndex writes an index in the place of one that cannot be read.
+func (s *Store) ReplaceIndex(ctx context.Context, idx ocispec.Index) error {
+	unlock, err := s.locks.Index(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return s.writeIndex(idx)
 }
 

@@ -18,7 +18,8 @@ import (
 // [Store.ReadEntry]. Its methods must not be used by several goroutines at once.
 type Listing struct {
 	*Store
-	Models []Summary // sorted by name
+	Models  []Summary // sorted by name
+	Skipped int       // entries that are not listed because their names are invalid, or the same as another's
 
 	unnamed   []ocispec.Descriptor
 	bySubject map[digest.Digest][]ocispec.Descriptor // nil until it is needed
@@ -34,11 +35,17 @@ func (s *Store) Listing(ctx context.Context) (*Listing, error) {
 		return nil, err
 	}
 	l := &Listing{Store: s}
+	seen := map[manifest.Name]bool{}
 	for _, d := range idx.Manifests {
-		if name, ok := index.NameOf(d); ok {
+		name, ok := index.NameOf(d)
+		switch {
+		case ok && !seen[name]:
+			seen[name] = true
 			l.Models = append(l.Models, newSummary(name, d))
-		} else if d.Annotations[ocispec.AnnotationRefName] == "" {
+		case d.Annotations[ocispec.AnnotationRefName] == "":
 			l.unnamed = append(l.unnamed, d)
+		default:
+			l.Skipped++
 		}
 	}
 	slices.SortStableFunc(l.Models, func(a, b Summary) int { return strings.Compare(a.Name.String(), b.Name.String()) })

@@ -88,8 +88,7 @@ func (s *Store) putRaw(
 	if err != nil {
 		return "", err
 	}
-	blobs, err := manifest.Blobs(manifestBytes)
-	if err != nil {
+	if _, err := manifest.Blobs(manifestBytes); err != nil {
 		return "", err
 	}
 	release, err := s.Lock(ctx)
@@ -97,6 +96,25 @@ func (s *Store) putRaw(
 		return "", err
 	}
 	defer release()
+	desc, err := s.Describe(name, mediaType, manifestBytes, opts)
+	if err != nil {
+		return "", err
+	}
+	d, err := s.putManifest(ctx, manifestBytes)
+	if err != nil {
+		return "", err
+	}
+	return d, s.setEntry(ctx, name, desc)
+}
+
+// Describe returns the index entry of a manifest of any kind whose blobs are in the store, as for [Store.PutRaw].
+func (s *Store) Describe(
+	name manifest.Name, mediaType string, manifestBytes []byte, opts PutOptions,
+) (desc ocispec.Descriptor, err error) {
+	blobs, err := manifest.Blobs(manifestBytes)
+	if err != nil {
+		return desc, err
+	}
 	size, absent := int64(len(manifestBytes)), 0
 	for _, b := range blobs {
 		err := s.CheckBlob(b.Digest, b.Size)
@@ -106,26 +124,21 @@ func (s *Store) putRaw(
 		case opts.Partial && errors.Is(err, manifest.ErrBlobMissing):
 			absent++
 		default:
-			return "", err
+			return desc, err
 		}
 	}
 	m, img, err := s.Decode(manifestBytes)
 	if err != nil && !errors.Is(err, manifest.ErrUnknownManifest) &&
 		!(opts.Partial && errors.Is(err, manifest.ErrBlobMissing)) {
-		return "", err
+		return desc, err
 	}
-	d, err := s.putManifest(ctx, manifestBytes)
-	if err != nil {
-		return "", err
-	}
-	desc := ocispec.Descriptor{MediaType: mediaType, ArtifactType: m.ArtifactType, Digest: d,
-		Size: int64(len(manifestBytes))}
-	modelType := img.Config.ModelType
-	index.Describe(&desc, name, size, modelType, s.now())
+	desc = ocispec.Descriptor{MediaType: mediaType, ArtifactType: m.ArtifactType,
+		Digest: digest.FromBytes(manifestBytes), Size: int64(len(manifestBytes))}
+	index.Describe(&desc, name, size, img.Config.ModelType, s.now())
 	if absent > 0 {
 		desc.Annotations[index.AnnotationPartial] = fmt.Sprint(absent)
 	}
-	return d, s.setEntry(ctx, name, desc)
+	return desc, nil
 }
 
 // Decode decodes a manifest whose config is in the store. The parsed manifest is also valid with an error.

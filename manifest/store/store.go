@@ -57,7 +57,7 @@ func Open(root string, options ...Option) (*Store, error) {
 		return nil, err
 	}
 	if err = s.checkPlace(); err == nil {
-		err = s.checkLayout()
+		err = s.CheckLayout()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = s.create()
@@ -68,14 +68,20 @@ func Open(root string, options ...Option) (*Store, error) {
 	return s, nil
 }
 
-// OpenExisting is like Open but creates nothing. If there is no store, the error is fs.ErrNotExist.
+// OpenExisting is like Open but creates nothing. If there is no store, the error is fs.ErrNotExist. A store that lacks
+// its oci-layout file only is opened.
 func OpenExisting(root string, options ...Option) (*Store, error) {
 	s, err := at(root, options...)
 	if err != nil {
 		return nil, err
 	}
 	if err = s.checkPlace(); err == nil {
-		err = s.checkLayout()
+		err = s.CheckLayout()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if blobs, none := os.ReadDir(s.Path(BlobsDir)); none == nil && len(blobs) > 0 {
+			err = nil
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open model store %s: %w", s.root, err)
@@ -147,8 +153,8 @@ func (s *Store) checkPlace() error {
 	return nil
 }
 
-// checkLayout validates the oci-layout file. The error is fs.ErrNotExist if there is none.
-func (s *Store) checkLayout() error {
+// CheckLayout validates the oci-layout file. The error is fs.ErrNotExist if there is none.
+func (s *Store) CheckLayout() error {
 	b, err := disk.ReadLimited(s.Path(ocispec.ImageLayoutFile), 64<<10)
 	if err != nil {
 		return err
@@ -192,23 +198,29 @@ func (s *Store) create() error {
 		return err
 	}
 	defer unlock()
-	if _, err := os.Lstat(s.Path(ocispec.ImageIndexFile)); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Lstat(s.Path(ocispec.ImageIndexFile))
+	if blobs, _ := os.ReadDir(s.Path(BlobsDir)); errors.Is(err, fs.ErrNotExist) && len(blobs) == 0 {
 		if err := s.writeIndex(ocispec.Index{}); err != nil {
 			return err
 		}
-	}
-	if err := s.checkLayout(); !errors.Is(err, fs.ErrNotExist) {
+	} // else the index is lost: an empty one would make the blobs garbage
+	if err := s.CheckLayout(); !errors.Is(err, fs.ErrNotExist) {
 		return err // another process has created it
 	}
-	b, err := manifest.Marshal(ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion})
-	if err != nil {
-		return err
-	}
-	if err := s.replaceFile(ocispec.ImageLayoutFile, b); err != nil {
+	if err := s.WriteLayout(); err != nil {
 		return err
 	}
 	_ = disk.SyncDir(filepath.Dir(s.root)) // this user may lack permission to open the parent folder
 	return nil
+}
+
+// WriteLayout writes the oci-layout file.
+func (s *Store) WriteLayout() error {
+	b, err := manifest.Marshal(ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion})
+	if err != nil {
+		return err
+	}
+	return s.replaceFile(ocispec.ImageLayoutFile, b)
 }
 
 // ownName reports whether a file may exist in a folder in which a store is being created: files that create writes, and

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -225,14 +224,14 @@ func TestResolveDamage(t *testing.T) {
 			func(t *testing.T, s *store.Store, _ digest.Digest) {
 				overwrite(t, s.Path("index.json"), []byte(`{"schema`))
 			},
-			manifest.ErrCorrupt},
+			manifest.ErrIndex},
 		{"index of other version",
 			func(t *testing.T, s *store.Store, _ digest.Digest) {
 				overwrite(t, s.Path("index.json"),
 					[]byte(`{}`))
-			}, manifest.ErrCorrupt},
+			}, manifest.ErrIndex},
 		{"index gone", func(t *testing.T, s *store.Store, _ digest.Digest) { os.Remove(s.Path("index.json")) },
-			fs.ErrNotExist},
+			manifest.ErrIndex},
 	}
 	for _, tt := range tests {
 		if err := damage(tt.change); !errors.Is(err, tt.want) || strings.Contains(err.Error(), "\n") {

@@ -84,6 +84,10 @@ func mark(ctx context.Context, s *store.Store, idx ocispec.Index) (live, dead ma
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
+		if !manifest.ValidDigest(d.Digest) {
+			return nil, nil, fmt.Errorf("cannot determine which blobs %s refers to: its digest %q is not a sha256 digest: %w",
+				index.Label(d), manifest.Clip(string(d.Digest)), manifest.ErrIndex)
+		}
 		if m.visited[visited{d.Digest, d.MediaType}] { // another name of the same image
 			continue
 		}
@@ -135,6 +139,10 @@ func markFrom(s *store.Store, d ocispec.Descriptor, doc manifest.References, m m
 	for _, child := range doc.Manifests {
 		if m.visited[visited{child.Digest, child.MediaType}] {
 			continue
+		}
+		if !manifest.ValidDigest(child.Digest) {
+			return fmt.Errorf("cannot determine which blobs %s refers to: %q in it is not a sha256 digest; remove it first: %w",
+				index.Label(d), manifest.Clip(string(child.Digest)), manifest.ErrInvalidManifest)
 		}
 		childDoc, err := s.References(child)
 		if err != nil && !errors.Is(err, manifest.ErrBlobMissing) {

@@ -185,7 +185,7 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	total := diskBytes(t, s)
-	list, err := collect.ListShared(t.Context(), s)
+	list, err := storetest.ListShared(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestUsage(t *testing.T) {
 	if u, err = collect.UsageOf(t.Context(), s); err != nil || u.Models != 3 || !strings.Contains(u.Damage, "b:latest") {
 		t.Errorf("usage %+v, %v", u, err)
 	}
-	if list, err = collect.ListShared(t.Context(), s); err != nil || len(list) != 3 || list[0].Shared != 0 {
+	if list, err = storetest.ListShared(t.Context(), s); err != nil || len(list) != 3 || list[0].Shared != 0 {
 		t.Errorf("list %+v, %v", list, err)
 	}
 }
@@ -240,7 +240,7 @@ func TestSharedOfPartialAndForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.PutEntry(t, s, "foreign", ocispec.MediaTypeImageManifest, storetest.Artifact(t, s, "config", ""))
-	list, err := collect.ListShared(t.Context(), s)
+	list, err := storetest.ListShared(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,11 +33,15 @@ type Usage struct {
 // UsageOf returns the store's disk usage. It takes no lock, so the result may include the partial effects of concurrent
 // operations.
 func UsageOf(ctx context.Context, s *store.Store) (Usage, error) {
-	models, images, err := listNeeds(ctx, s)
+	all, err := s.Listing(ctx)
 	if err != nil {
 		return Usage{}, err
 	}
-	u := Usage{Models: len(models)}
+	images, err := listNeeds(ctx, all)
+	if err != nil {
+		return Usage{}, err
+	}
+	u := Usage{Models: len(all.Models)}
 	uses := countUses(images)
 	for _, use := range uses {
 		u.SavedBytes += use.size * int64(use.names-1)
@@ -96,13 +100,14 @@ func quarantined(s *store.Store) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// ListShared is like List but also sets [store.Summary.Shared], for which it reads every manifest. It also fills in
-// sizes that the index lacks, as in entries written by other tools.
-func ListShared(ctx context.Context, s *store.Store) ([]store.Summary, error) {
-	models, images, err := listNeeds(ctx, s)
+// Share sets [store.Summary.Shared] of the listed models, for which it reads every manifest. It also fills in sizes that
+// the index lacks, as in entries written by other tools.
+func Share(ctx context.Context, l *store.Listing) error {
+	images, err := listNeeds(ctx, l)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	models := l.Models
 	uses := countUses(images)
 	for _, image := range images {
 		var total, shared int64
@@ -119,7 +124,7 @@ func ListShared(ctx context.Context, s *store.Store) ([]store.Summary, error) {
 			}
 		}
 	}
-	return models, nil
+	return nil
 }
 
 // image is a stored manifest.
@@ -128,13 +133,10 @@ type image struct {
 	blobs  map[digest.Digest]int64 // sizes of the blobs that it refers to, and its own
 }
 
-// listNeeds returns the models and their images, each of which is read once. A manifest that is damaged or was just
+// listNeeds returns the images of the listed models, each of which is read once. A manifest that is damaged or was just
 // removed contributes nothing. Blobs that a partial pull left out are not included.
-func listNeeds(ctx context.Context, s *store.Store) ([]store.Summary, map[digest.Digest]*image, error) {
-	models, err := s.List(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+func listNeeds(ctx context.Context, l *store.Listing) (map[digest.Digest]*image, error) {
+	s, models := l.Store, l.Models
 	images := make(map[digest.Digest]*image, len(models))
 	for i, m := range models {
 		if images[m.Digest] == nil {
@@ -157,7 +159,7 @@ func listNeeds(ctx context.Context, s *store.Store) ([]store.Summary, map[digest
 			return ctx.Err()
 		})
 	}
-	return models, images, group.Wait()
+	return images, group.Wait()
 }
 
 // addNeeds adds the blobs that a manifest refers to, and the manifest itself.

@@ -175,21 +175,13 @@ func hashFile(ctx context.Context, path string, progress func(int64)) (digest.Di
 func (c *checker) follow(ctx context.Context) error {
 	c.needs, c.names = map[digest.Digest]*need{}, map[digest.Digest][]manifest.Name{}
 	c.report.Models = 0
-	seen := map[manifest.Name]bool{}
-	for i, d := range c.index.Manifests {
+	for _, d := range c.index.Manifests {
 		if name, ok := index.NameOf(d); ok {
 			c.report.Models++
-			if seen[name] {
-				c.entryProblem(i, d, "duplicate name: only the first entry is found")
-			}
-			seen[name] = true
 			c.names[d.Digest] = append(c.names[d.Digest], name)
 		}
-		if c.wrongSize(d) {
-			detail := fmt.Sprintf("the entry says that its manifest has %d bytes, but it has %d", d.Size, c.files[d.Digest])
-			c.entryProblem(i, d, detail)
-		}
 	}
+	c.checkEntries()
 	visits, err := c.visits(ctx)
 	if err != nil {
 		return err
@@ -207,11 +199,6 @@ func (c *checker) follow(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (c *checker) entryProblem(i int, d ocispec.Descriptor, detail string) {
-	path := fmt.Sprintf("%s#%d", ocispec.ImageIndexFile, i)
-	c.addProblem(ProblemIndex, Problem{Path: path, Models: []string{index.Label(d)}, Detail: detail})
 }
 
 func kindOf(n *need) string {

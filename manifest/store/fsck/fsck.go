@@ -2,9 +2,7 @@ package fsck
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -34,6 +32,7 @@ type Report struct {
 	Blobs           int // hashed
 	Bytes           int64
 	Hashing         time.Duration // wall time of hashing
+	Unnamed         int           // images that the index does not lead to, which a collection removes
 	Unfinished      int           // resumable and active runs, which are no problem
 	UnfinishedBytes int64
 	Problems        []Problem // sorted by kind, in the order below, then by path
@@ -103,6 +102,8 @@ type checker struct {
 	names    map[digest.Digest][]manifest.Name // by digest of the manifest
 	problems map[string]*Problem               // by kind and path
 	bad      map[digest.Digest]*Problem        // blobs that do not match their digest
+	types    map[digest.Digest]string          // media types that manifests have for themselves
+	unnamed  []digest.Digest                   // manifests that the index does not lead to
 	report   Report
 }
 
@@ -120,11 +121,8 @@ func (c *checker) run(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	if c.index, err = c.s.ReadIndex(); err != nil {
-		if !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, manifest.ErrTooLarge) && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		c.addProblem(ProblemIndex, Problem{Path: ocispec.ImageIndexFile, Detail: err.Error()})
+	if err := c.readIndex(); err != nil {
+		return err
 	}
 	if err := c.scan(ctx); err != nil {
 		return err
@@ -132,7 +130,7 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.hash(ctx); err != nil {
 		return err
 	}
-	if err := c.follow(ctx); err != nil {
+	if err := c.followAgain(ctx); err != nil {
 		return err
 	}
 	if err := c.checkIngest(); err != nil {

@@ -227,22 +227,6 @@ func TestFsckLocks(t *testing.T) {
 	storetest.CheckTidy(t, s)
 }
 
-func TestFsckDamagedIndex(t *testing.T) {
-	s := storetest.NewStore(t)
-	storetest.PutModel(t, s, "a", "a")
-	if err := os.WriteFile(s.Path("index.json"), []byte(`{"schemaVersion":2,`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, repair := range []bool{false, true} {
-		r := storetest.Fsck(t, s, fsck.Options{Repair: repair})
-		storetest.WantProblems(t, r, "index index.json")
-		if r.Blobs != 3 {
-			t.Errorf("%d blobs hashed", r.Blobs)
-		}
-	}
-	storetest.WantBlobs(t, s, map[string]bool{"a": true})
-}
-
 func TestFsckCancelled(t *testing.T) {
 	s := storetest.NewStore(t)
 	storetest.PutModel(t, s, "a", strings.Repeat("x", 5<<20))
@@ -288,7 +272,7 @@ func BenchmarkListShared(b *testing.B) {
 	}
 	for name, list := range map[string]func(context.Context) ([]store.Summary, error){
 		"index":  s.List,
-		"shared": func(ctx context.Context) ([]store.Summary, error) { return collect.ListShared(ctx, s) },
+		"shared": func(ctx context.Context) ([]store.Summary, error) { return storetest.ListShared(ctx, s) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -7,22 +7,18 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 
 	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
-	"github.com/ingotml/ingot/manifest/store/index"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // repair makes all repairs that need no download. The caller holds the store's lock exclusively.
 func (c *checker) repair(ctx context.Context) error {
 	if err := c.repairIndex(ctx); err != nil {
-		return err
+		return fmt.Errorf("repair the index: %w", err)
 	}
 	moved := false
 	for _, p := range c.problems {
@@ -68,51 +64,6 @@ func quarantine(s *store.Store, from string) (to string, err error) {
 			return "", err
 		}
 	}
-}
-
-// repairIndex removes duplicate entries and corrects the sizes of manifests.
-func (c *checker) repairIndex(ctx context.Context) error {
-	needed := slices.ContainsFunc(c.index.Manifests, func(d ocispec.Descriptor) bool { return c.wrongSize(d) })
-	for _, p := range c.problems {
-		needed = needed || p.Kind == ProblemIndex && p.Path != ocispec.ImageIndexFile
-	}
-	if !needed {
-		return nil
-	}
-	err := c.s.UpdateIndex(ctx, func(idx *ocispec.Index) error {
-		seen := map[manifest.Name]bool{}
-		kept := idx.Manifests[:0]
-		for _, d := range idx.Manifests {
-			if name, ok := index.NameOf(d); ok {
-				if seen[name] {
-					continue
-				}
-				seen[name] = true
-			}
-			if c.wrongSize(d) {
-				d.Size = c.files[d.Digest]
-			}
-			kept = append(kept, d)
-		}
-		idx.Manifests = kept
-		c.index = *idx
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, p := range c.problems {
-		if p.Kind == ProblemIndex && p.Path != ocispec.ImageIndexFile {
-			p.Actions, p.Fixed = append(p.Actions, "corrected"), true
-		}
-	}
-	return nil
-}
-
-// wrongSize reports whether a descriptor's size differs from the size of its blob.
-func (c *checker) wrongSize(d ocispec.Descriptor) bool {
-	size, there := c.files[d.Digest]
-	return there && c.bad[d.Digest] == nil && size != d.Size
 }
 
 // fetch downloads corrupt and missing blobs. It downloads manifests first, because they reveal which other blobs are

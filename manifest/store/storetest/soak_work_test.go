@@ -7,12 +7,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/manifest/store/fsck"
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/manifest/store/storetest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/opencontainers/go-digest"
 )
@@ -38,6 +40,7 @@ var soakOps = []struct {
 	{"tag", 5, (*worker).tag},
 	{"copy", 3, (*worker).copy},
 	{"read", 8, (*worker).read},
+	{"use", 6, (*worker).use},
 	{"remove", 6, (*worker).remove},
 	{"prune", 3, (*worker).prune},
 	{"fsck", 1, (*worker).fsck},
@@ -238,8 +241,32 @@ func (w *worker) fsck(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
+// use checks that the image that a name stood for stays complete, while others move the name and collect.
+func (w *worker) use(ctx context.Context) (bool, error) {
+	hold := func(ctx context.Context, d digest.Digest) (func(), error) { return ingest.Use(ctx, w.s, d) }
+	n, d, release, err := ingest.Resolve(ctx, w.s, w.name(), hold)
+	if err != nil {
+		return absentIsFine(err)
+	}
+	defer release()
+	e, err := w.s.ReadEntry(n, d)
+	if err != nil {
+		return false, fmt.Errorf("%s is used: %w", n, err)
+	}
+	if w.s.CheckPresent(e, true) != nil {
+		return false, nil // a partial model
+	}
+	for range 20 {
+		if err := w.s.CheckPresent(e, true); err != nil {
+			return false, fmt.Errorf("%s is used: %w", n, err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return true, nil
+}
+
 func (w *worker) list(ctx context.Context) (bool, error) {
-	if _, err := collect.ListShared(ctx, w.s); err != nil {
+	if _, err := storetest.ListShared(ctx, w.s); err != nil {
 		return false, err
 	}
 	_, err := collect.UsageOf(ctx, w.s)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -297,4 +298,16 @@ func WantProblems(t *testing.T, r fsck.Report, want ...string) {
 	if got := ProblemLines(r); !slices.Equal(got, want) {
 		t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// ListShared lists the models with the sizes that they share.
+func ListShared(ctx context.Context, s *store.Store) ([]store.Summary, error) {
+	l, err := s.Listing(ctx)
+	if err == nil {
+		err = collect.Share(ctx, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Models, nil
 }
