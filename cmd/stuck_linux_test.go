@@ -53,5 +53,6 @@ func TestStuckChildren(t *testing.T) {
 		}
 	}()
 	gone(t, demo, other)
+	ingot(t, home, "prune", "--yes") // removes the note that the server used an image
 	s.checkClean(t)
 }

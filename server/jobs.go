@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/params"
 )
@@ -80,52 +81,63 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 	defer func() { m.Finish(o.Done, left || ctx.Err() != nil) }()
 	within, cancel := runtime.WithDeadline(ctx, j.Request.Deadline, time.Since(j.Begun))
 	defer cancel()
-	lease, load, err := s.acquire(within, j.model)
-	if err != nil {
-		return o, err
+	if queued := j.Request.Queued; queued != nil {
+		j.Request.Queued = sync.OnceFunc(queued)
 	}
-	defer lease.Release(j.Keep)
-	o.Load = load
 	j.Request.Owner = s.cacheOwner(ctx)
-	if j.Request.Deadline > 0 { // the model's process counts from now on
-		j.Request.Deadline = max(j.Request.Deadline-time.Since(j.Begun), time.Nanosecond)
-	}
-	for e, err := range j.generate(within, lease) {
-		if err != nil {
-			return o, err
+	deadline := j.Request.Deadline
+	o.Load, err = s.withProcess(within, j.model, j.Keep, func(lease *pool.Lease) (said bool, err error) {
+		if deadline > 0 { // the model's process counts from now on
+			j.Request.Deadline = max(deadline-time.Since(j.Begun), time.Nanosecond)
 		}
-		m.Observe(e)
-		charge(ctx, o.Stats, e.Stats)
-		o.Done, o.Stop, o.Stats, o.LeftOut = e.Done, e.Stop, e.Stats, e.LeftOut
-		said := j.reader.Feed(e.Text)
-		if e.Done != "" {
-			rest, damage := j.reader.Close()
-			said = append(said, rest...)
-			if damage != nil {
-				s.opts.Log("%s: a malformed part of the response is returned as text: %v", j.model.Name(), damage)
+		for e, err := range j.generate(within, lease) {
+			if err != nil {
+				return said, err
 			}
-		}
-		full := false
-		for _, p := range pieces(e, said) {
-			full = o.count(p, j.Calls)
-			if err := each(p); err != nil {
+			said = true
+			m.Observe(e)
+			full, err := s.pass(ctx, j, e, &o, each)
+			if err != nil {
 				left = true
-				return o, err
+				return said, err
 			}
 			if full {
+				o.Done = runtime.DoneStop
 				break
 			}
 		}
-		if full {
-			o.Done = runtime.DoneStop
-			break
-		}
+		return said, nil
+	})
+	if err != nil {
+		return o, err
 	}
 	if f := j.Request.Format; o.Done == runtime.DoneLength && o.Calls > 0 && f.Kind != "" && !f.Optional {
 		o.Done = runtime.DoneStop // the format kept room for its end: the calls are complete
 	}
 	o.Total = time.Since(j.Begun)
 	return o, nil
+}
+
+// pass passes the pieces of an event to each, and adds them to the outcome. full reports that the response is complete.
+func (s *Server) pass(ctx context.Context, j Job, e runtime.Event, o *Outcome, each func(Piece) error) (full bool,
+	err error) {
+	charge(ctx, o.Stats, e.Stats)
+	o.Done, o.Stop, o.Stats, o.LeftOut = e.Done, e.Stop, e.Stats, e.LeftOut
+	said := j.reader.Feed(e.Text)
+	if e.Done != "" {
+		rest, damage := j.reader.Close()
+		said = append(said, rest...)
+		if damage != nil {
+			s.opts.Log("%s: a malformed part of the response is returned as text: %v", j.model.Name(), damage)
+		}
+	}
+	for _, p := range pieces(e, said) {
+		full = o.count(p, j.Calls)
+		if err := each(p); err != nil || full {
+			return full, err
+		}
+	}
+	return false, nil
 }
 
 // charge counts the tokens that were computed between two states of a response to the request's key.

@@ -190,10 +190,7 @@ func (s *Server) acquire(ctx context.Context, m *Model) (*pool.Lease, time.Durat
 
 // Load loads a model if needed. keep is how long it then stays loaded; nil: the server's default.
 func (s *Server) Load(ctx context.Context, m *Model, keep *time.Duration) error {
-	lease, _, err := s.acquire(ctx, m)
-	if err == nil {
-		lease.Release(keep)
-	}
+	_, err := s.withProcess(ctx, m, keep, func(*pool.Lease) (said bool, err error) { return false, nil })
 	return err
 }
 

@@ -150,14 +150,14 @@ func TestMovesUnderLoad(t *testing.T) {
 		}
 	}
 	moves.Go(func() {
-		for i := range 20 {
+		for i := range 12 {
 			move(t, s, []string{"plain", "talk"}[i%2], "prod")
 			_ = collect.Remove(t.Context(), s, name(t, "gone"))
 			move(t, s, []string{"talk", "plain"}[i%2], "gone")
 		}
 	})
 	moves.Go(func() {
-		for i := range 8 {
+		for i := range 4 {
 			// An image of its own becomes garbage each time.
 			status, text := a.Ask(t, http.MethodPost, "/api/create",
 				fmt.Sprintf(`{"model":"prod","from":"talk","system":"%d","stream":false}`, i))

@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -40,14 +41,12 @@ func (s *Server) Embed(ctx context.Context, m *Model, q EmbedRequest) (e runtime
 	}
 	const number = 16 // bytes, of the number and of how the model's process sends it
 	if err := wire.Take(ctx, number*int64(size)*int64(len(request.Inputs))); err != nil {
-		return nil, e, 0, err
-	}
-	lease, load, err := s.acquire(ctx, m)
-	if err != nil {
 		return e, 0, err
 	}
-	defer lease.Release(q.Keep)
-	e, err = runtime.Embed(ctx, lease.Model, request)
+	load, err = s.withProcess(ctx, m, q.Keep, func(lease *pool.Lease) (said bool, err error) {
+		e, err = runtime.Embed(ctx, lease.Model, request)
+		return false, err
+	})
 	s.metrics.Embedded(m.Name(), e.Tokens)
 	keys.From(ctx).Charge(e.Tokens, 0)
 	return e, load, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
@@ -39,6 +40,11 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 			die()
 		}
 	}()
+	alive := make(chan struct{})
+	defer close(alive)
+	var within atomic.Int64
+	within.Store(int64(runtime.Hang))
+	go c.showLife(&within, alive)
 	engine, err := load(ctx, func(part float64) { _ = c.out.write(toParent{Loaded: part}) })
 	if err != nil {
 		_ = c.out.write(toParent{Error: wireError(err)})
@@ -52,9 +58,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 	defer wg.Wait()
 	ended, reason := groupOf(engine)
 	if ended != nil { // other ranks wait for this one
-		stop := make(chan struct{})
-		defer close(stop)
-		go c.showLife(stop)
+		within.Store(int64(runtime.Silence))
 	}
 	for {
 		select {
@@ -90,11 +94,11 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 // lifeInterval is the time between signs of life.
 const lifeInterval = time.Second
 
-// showLife sends signs of life.
-func (c *childState) showLife(stop <-chan struct{}) {
+// showLife sends signs of life, each of which says in what time the next one comes at the latest.
+func (c *childState) showLife(within *atomic.Int64, stop <-chan struct{}) {
 	tick := time.NewTicker(lifeInterval)
 	defer tick.Stop()
-	for c.out.write(toParent{Alive: true}) == nil {
+	for c.out.write(toParent{Alive: int(time.Duration(within.Load()) / time.Second)}) == nil {
 		select {
 		case <-tick.C:
 		case <-stop:

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/runtime"
 )
 
 // A child that hangs in the engine kills itself soon after its input has ended, even if the system does not.
@@ -70,5 +72,34 @@ func TestParentKilled(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			t.Fatal("the child outlives its parent")
 		}
+	}
+}
+
+// A stopped child is killed, whatever its requests wait for: its load, a response, or the pipe to be read. One that
+// computes for longer is not.
+func TestStopped(t *testing.T) {
+	for name, long := range map[string]int{"asked": 1, "with a long prompt": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options("child")
+			o.interval = 100 * time.Millisecond // 2 s without a sign are enough
+			r, err := Start(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = r.Close() })
+			time.Sleep(3 * time.Second) // longer than it may be silent
+			if err := r.Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(r.PID(), syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			request := runtime.Request{Prompt: make([]int32, long), MaxTokens: 1}
+			_, _, err = collect(t.Context(), r, request)
+			if !errors.Is(err, ErrDied) || !errors.Is(err, runtime.ErrSilent) {
+				t.Errorf("the request ends with %v", err)
+			}
+		})
 	}
 }

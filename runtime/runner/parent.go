@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,8 @@ type Options struct {
 	Loaded  func(part float64) // reports the progress of loading, 0 to 1; may be nil
 	Stderr  io.Writer          // receives a copy of the child's standard error; may be nil
 	Grace   time.Duration      // how long Close waits before it kills the child; 0: 10 s
+
+	interval time.Duration // between looks for signs of life; 0: lifeInterval. Replaced by tests.
 }
 
 const defaultGrace = 10 * time.Second
@@ -47,15 +50,16 @@ type Runner struct {
 	out   *lines
 	tail  *tail
 	grace time.Duration
-	gpu   bool // set before Start returns
+	tick  time.Duration // between looks for signs of life
+	gpu   bool          // set before Start returns
 
 	mu      sync.Mutex
 	streams map[uint64]*stream.Stream[toParent] // nil when the child has ended
 	reports map[uint64]chan toParent            // of requests for usage; capacity 1
 	next    uint64
 	closing bool
-	hangs   bool  // the child was killed because it showed no sign of life
-	err     error // why the child ended; set before done is closed
+	hangs   time.Duration // if not 0: the child was killed because it showed no sign of life in that time
+	err     error         // why the child ended; set before done is closed
 
 	done chan struct{}
 }
@@ -67,7 +71,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	}
 	r := &Runner{
 		cmd:  child.Command(context.Background(), o.Env, o.Command[0], o.Command[1:]...),
-		tail: &tail{copy: o.Stderr}, grace: o.Grace,
+		tail: &tail{copy: o.Stderr}, grace: o.Grace, tick: cmp.Or(o.interval, lifeInterval),
 		streams: map[uint64]*stream.Stream[toParent]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{}),
 	}
 	r.cmd.Stderr = r.tail
@@ -122,7 +126,8 @@ func (r *Runner) Err() error {
 func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- error) {
 	reported := false // whether ready has its value
 	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
-	var life chan struct{}  // nil before the first sign of life
+	life := make(chan int, 1) // gets the seconds in which the next sign of life follows
+	go r.watch(life)
 	var garbled, last error // last says why a child with a model ends
 	for {
 		var m toParent
@@ -138,12 +143,9 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 		case m.Ready:
 			reported, r.gpu = true, m.GPU
 			ready <- nil
-		case m.Alive && life == nil:
-			life = make(chan struct{}, 1)
-			go r.watch(life)
-		case m.Alive:
+		case m.Alive > 0:
 			select {
-			case life <- struct{}{}:
+			case life <- m.Alive:
 			default:
 			}
 		case m.Error != nil && reported:
@@ -166,8 +168,10 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 	switch {
 	case r.closing:
 		err = nil
-	case r.hangs:
-		err = fmt.Errorf("%w: rank 0: its process %w for %v", runtime.ErrRanks, runtime.ErrSilent, runtime.Silence)
+	case r.hangs > runtime.Silence: // it leads no group
+		err = fmt.Errorf("%w: it %w for %v, and was killed", ErrDied, runtime.ErrSilent, r.hangs)
+	case r.hangs > 0:
+		err = fmt.Errorf("%w: rank 0: its process %w for %v", runtime.ErrRanks, runtime.ErrSilent, r.hangs)
 	}
 	r.err = err
 	streams := r.streams
@@ -182,14 +186,18 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 	}
 }
 
-// watch kills a child that has shown signs of life and then none for runtime.Silence. It counts intervals, of which a
+// startTime is how long a child may take to show its first sign of life: the system may read the program from a slow disk.
+const startTime = 3 * runtime.Hang
+
+// watch kills a child that shows no sign of life in the time that its last one has told. It counts intervals, of which a
 // suspended machine has none.
-func (r *Runner) watch(life <-chan struct{}) {
-	tick := time.NewTicker(lifeInterval)
+func (r *Runner) watch(life <-chan int) {
+	tick := time.NewTicker(r.tick)
 	defer tick.Stop()
-	for missed := 0; missed < int(runtime.Silence/lifeInterval); {
+	within := int(startTime / lifeInterval)
+	for missed := 0; missed < within; {
 		select {
-		case <-life:
+		case within = <-life:
 			missed = 0
 		case <-tick.C:
 			missed++
@@ -198,7 +206,7 @@ func (r *Runner) watch(life <-chan struct{}) {
 		}
 	}
 	r.mu.Lock()
-	r.hangs = true
+	r.hangs = time.Duration(within) * lifeInterval
 	r.mu.Unlock()
 	_ = r.cmd.Process.Kill()
 }

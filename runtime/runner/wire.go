@@ -36,7 +36,7 @@ type toParent struct {
 	Ready  bool           `json:"ready,omitempty"`
 	GPU    bool           `json:"gpu,omitempty"`    // with Ready: the model computes on a GPU
 	Loaded float64        `json:"loaded,omitempty"` // 0 to 1
-	Alive  bool           `json:"alive,omitempty"`  // a sign of life; a child that has sent one sends others
+	Alive  int            `json:"alive,omitempty"`  // a sign of life, and the seconds in which another one follows
 }
 
 // event encodes a runtime.Event. Its keys are short because there is one event for each token.
