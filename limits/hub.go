@@ -25,6 +25,6 @@ func init() {
 		Limit{"HubName", "name of a hub's repository", HubName, Bytes, test},
 		Limit{"HubToken", "token of a hub in a file", HubToken, Bytes, test},
 		Limit{"VerifiedFiles", "verified files of a hub's cache in the user's cache", VerifiedFiles, Count,
-			"registry/hub/verified.TestBound"},
+			"manifest/verified.TestBound"},
 	)
 }

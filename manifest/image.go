@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/ingotml/ingot/manifest/blob"
 )
@@ -210,4 +211,13 @@ func (l Layer) Draft() bool {
 		return blob.IsDraft(l.Name)
 	}
 	return strings.HasPrefix(l.Name, blob.DraftFolder)
+}
+
+// Blobs lists the blobs of the layers.
+func (img Image) Blobs() []ocispec.Descriptor {
+	list := make([]ocispec.Descriptor, len(img.Layers))
+	for i, l := range img.Layers {
+		list[i] = ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}
+	}
+	return list
 }

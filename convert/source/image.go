@@ -17,9 +17,15 @@ import (
 // generated are the files that are generated for each image. They are not copied from a source image.
 var generated = []string{IndexName, settings.RecordName}
 
-// OpenImage opens a model in the store: its configuration, the headers of its blobs, and its other files.
+// OpenImage opens a model in the store: its configuration, the headers of its blobs, and its other files. Tensors that
+// were not verified since their last change are compared with their digests first, unless only headers are read.
 func OpenImage(ctx context.Context, store *store.Store, entry *store.Entry, o Options) (*Source, error) {
 	src := &Source{From: entry.Name.String(), image: entry.Digest, options: o}
+	if !o.HeadersOnly {
+		if err := store.VerifyBlobs(ctx, entry.Image.Blobs()...); err != nil {
+			return nil, fmt.Errorf("%s: %w", src.From, err)
+		}
+	}
 	draft := &Source{From: src.From + " (draft)", image: entry.Digest}
 	for _, l := range entry.Image.Layers {
 		if err := ctx.Err(); err != nil {

@@ -53,8 +53,8 @@ func (w *BlobWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Commit syncs the blob, makes it read-only and renames it to its digest. If the store already has the blob, the
-// existing file is kept. The directory entry becomes durable with the next [Store.Put], before the index refers to the
+// Commit syncs the blob, makes it read-only and renames it to its digest. If the store already has the blob, and it has
+// not changed since it was hashed, the existing file is kept. The directory entry becomes durable with the next [Store.Put], before the index refers to the
 // blob. If Commit fails, it removes everything that was written.
 func (w *BlobWriter) Commit() (digest.Digest, int64, error) {
 	if w.f == nil {
@@ -66,20 +66,25 @@ func (w *BlobWriter) Commit() (digest.Digest, int64, error) {
 	}
 	d := digest.NewDigest(digest.SHA256, w.hash)
 	err := w.s.CheckBlob(d, w.size)
-	if err == nil {
+	there := err == nil
+	if there && w.s.IsVerified(d) {
 		return d, w.size, nil
 	}
-	// a blob of the wrong size is replaced
-	if !errors.Is(err, manifest.ErrBlobMissing) && !errors.Is(err, manifest.ErrCorrupt) {
+	// one of the wrong size is replaced, and one that may have changed
+	if err != nil && !errors.Is(err, manifest.ErrBlobMissing) && !errors.Is(err, manifest.ErrCorrupt) {
 		return "", 0, err
 	}
 	if err := w.s.MakeBlobsDir(); err != nil {
 		return "", 0, fmt.Errorf("commit blob %s: %w", d, err)
 	}
 	if err := disk.Publish(w.f, 0o444, w.s.BlobPath(d)); err != nil {
+		if there { // in use, on Windows
+			return d, w.size, nil
+		}
 		return "", 0, fmt.Errorf("commit blob %s: %w", d, err)
 	}
 	w.f = nil
+	w.s.NoteWritten(d)
 	return d, w.size, nil
 }
 
@@ -97,7 +102,7 @@ func (w *BlobWriter) Abort() error {
 // PutBytes stores a small blob in one call. The caller must hold [Store.Lock] as for [Store.NewBlob].
 func (s *Store) PutBytes(ctx context.Context, b []byte) (digest.Digest, int64, error) {
 	d, size := digest.FromBytes(b), int64(len(b))
-	if s.CheckBlob(d, size) == nil {
+	if s.CheckBlob(d, size) == nil && s.IsVerified(d) {
 		return d, size, nil
 	}
 	w, err := s.NewBlob(ctx)

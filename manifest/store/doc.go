@@ -8,6 +8,7 @@
 //	holders/                                   processes that hold the store's lock, for messages only (package lock)
 //	quarantine/                                what package fsck found to be corrupt; the program never deletes it
 //	server-secret                              see [Store.Secret]
+//	verified                                   which blobs were hashed since their last change; see [Store.VerifyBlobs]
 //	lock  index.lock                           lock files, never deleted (package lock)
 //
 // Several processes may use a store at once. Files are replaced only by rename, and a blob is complete, synced and

@@ -47,7 +47,8 @@ func (s *Store) Encode(
 	return encoding.MediaType(format), manifestBytes, config, nil
 }
 
-// Copy stores a model under a second name and returns the digest of the new name's manifest. No layer is written. If
+// Copy stores a model under a second name and returns the digest of the new name's manifest. No layer is written; those
+// that were not verified since their last change are read. If
 // format is set and differs from the stored encoding, Copy writes a new manifest and config. With an empty format it
 // can also copy partial models and manifests of any kind.
 func (s *Store) Copy(ctx context.Context, src, dst manifest.Name, format string) (digest.Digest, error) {
@@ -59,6 +60,11 @@ func (s *Store) Copy(ctx context.Context, src, dst manifest.Name, format string)
 	raw, err := s.ResolveRaw(ctx, src)
 	if err != nil {
 		return "", err
+	}
+	if blobs, err := manifest.Blobs(raw.Bytes); err == nil { // an invalid manifest is PutRaw's to report
+		if err := s.VerifyBlobs(ctx, blobs...); err != nil {
+			return "", fmt.Errorf("%s: %w", raw.Name, err)
+		}
 	}
 	mediaType, manifestBytes := raw.Descriptor.MediaType, raw.Bytes
 	if format != "" {

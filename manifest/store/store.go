@@ -16,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/index"
 	"github.com/ingotml/ingot/manifest/store/lock"
+	"github.com/ingotml/ingot/manifest/verified"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -37,6 +38,8 @@ type Store struct {
 	now   func() time.Time
 	locks lock.Locks
 	space *disk.Space
+
+	verified *verified.Notes
 }
 
 // Option is an option of Open.
@@ -106,6 +109,7 @@ func at(root string, options ...Option) (*Store, error) {
 		return nil, fmt.Errorf("open model store: %w", err)
 	}
 	s := &Store{root: root, now: time.Now, locks: lock.New(root, filepath.Base(os.Args[0])), space: disk.NewSpace(root)}
+	s.verified = verified.NewNotes(s.Path(VerifiedFile))
 	for _, option := range options {
 		option(s)
 	}
@@ -145,7 +149,7 @@ func (s *Store) Path(elem ...string) string {
 // checkPlace returns a [place.ErrUntrusted] if others could have changed what names mean. root may use the store of any
 // user: it gives what stays private to that user, see replaceFileMode.
 func (s *Store) checkPlace() error {
-	for _, name := range []string{".", ocispec.ImageBlobsDir, BlobsDir, ocispec.ImageIndexFile} {
+	for _, name := range []string{".", ocispec.ImageBlobsDir, BlobsDir, ocispec.ImageIndexFile, VerifiedFile} {
 		if err := place.Guarded(s.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -228,7 +232,7 @@ func (s *Store) WriteLayout() error {
 func ownName(name string) bool {
 	switch name {
 	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile,
-		IngestDir, lock.HoldersDir, QuarantineDir, lock.StoreFile, lock.IndexFile, SecretFile,
+		IngestDir, lock.HoldersDir, QuarantineDir, lock.StoreFile, lock.IndexFile, SecretFile, VerifiedFile,
 		"lost+found", ".DS_Store":
 		return true
 	}

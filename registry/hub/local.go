@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/limits/place"
-	"github.com/ingotml/ingot/registry/hub/verified"
+	"github.com/ingotml/ingot/manifest/verified"
 )
 
 // local is what is known of a file in the hub's cache.

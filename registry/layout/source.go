@@ -107,7 +107,7 @@ func (s storeSource) open(_ context.Context, d ocispec.Descriptor) (*content, er
 	if err != nil {
 		return nil, err
 	}
-	return &content{Reader: f, closer: f, file: f, steady: true, trusted: true}, nil
+	return &content{Reader: f, closer: f, file: f, steady: true, trusted: s.IsVerified(d.Digest)}, nil
 }
 
 type registrySource struct {

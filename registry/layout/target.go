@@ -97,7 +97,11 @@ func (t *storeTarget) put(ctx context.Context, d ocispec.Descriptor, c *content,
 	}
 	defer os.Remove(f.Name()) // no effect after the rename
 	defer f.Close()
-	return publish(ctx, f, t.s.BlobPath(d.Digest), c, d, root, progress)
+	way, err := publish(ctx, f, t.s.BlobPath(d.Digest), c, d, root, progress)
+	if err == nil {
+		t.s.NoteWritten(d.Digest)
+	}
+	return way, err
 }
 
 func (t *storeTarget) finish(ctx context.Context) (string, error) {

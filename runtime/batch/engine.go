@@ -61,11 +61,19 @@ func open(
 	ctx context.Context, t *mlx.Thread, group *mlx.Group, l *ranks.Leader, store *store.Store, entry *store.Entry,
 	read func() (*processor.Processor, error), o runtime.Options,
 ) (*Engine, error) {
+	verified := make(chan error, 1) // beside the load, which maps most bytes and does not read them
+	verifying, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { verified <- store.VerifyBlobs(verifying, entry.Image.Blobs()...) }()
 	m, err := load.OpenRank(ctx, t, group, processor.Files{Store: store, Image: entry.Image}, read, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Wait(ctx); err != nil {
+	o.Begin("verification")
+	if err = <-verified; err == nil {
+		err = l.Wait(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, m.Close(nil))
 	}
 	o.Begin("memory")

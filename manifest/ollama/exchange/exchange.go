@@ -223,7 +223,11 @@ func (x *transfer) importBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 		if err := x.hash(ctx, io.Discard, src, b.Digest); err != nil {
 			return nil, err
 		}
-		return &x.report.Linked, atomicfile.Rename(f.Name(), x.s.BlobPath(b.Digest))
+		if err := atomicfile.Rename(f.Name(), x.s.BlobPath(b.Digest)); err != nil {
+			return nil, err
+		}
+		x.s.NoteWritten(b.Digest)
+		return &x.report.Linked, nil
 	}
 	way, err := x.fill(ctx, f, src, b.Digest)
 	if err != nil {
@@ -234,7 +238,11 @@ func (x *transfer) importBlob(ctx context.Context, b ocispec.Descriptor) (*int64
 			return nil, err
 		}
 	}
-	return way, disk.Publish(f, 0o444, x.s.BlobPath(b.Digest))
+	if err := disk.Publish(f, 0o444, x.s.BlobPath(b.Digest)); err != nil {
+		return nil, err
+	}
+	x.s.NoteWritten(b.Digest)
+	return way, nil
 }
 
 // exportBlob copies one of the store's blobs to Ollama. Until it is complete, its name marks it as unfinished to

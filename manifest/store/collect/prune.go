@@ -210,6 +210,9 @@ func sweep(ctx context.Context, s *store.Store, g *garbage) error {
 			failed = err
 		}
 	}
+	if failed == nil && len(g.blobs) > 0 {
+		failed = s.DropNotes()
+	}
 	return failed
 }
 

@@ -2,14 +2,13 @@ package fsck
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,16 +121,14 @@ func (c *checker) hash(ctx context.Context) error {
 	group.SetLimit(limit)
 	for _, d := range blobs {
 		group.Go(func() error {
-			got, err := hashFile(ctx, c.s.BlobPath(d), progress)
+			err := c.s.HashBlob(ctx, d, progress)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				c.reportCorrupt(d, err.Error())
-			} else if got != d {
-				c.reportCorrupt(d, "its content has digest "+string(got))
+				c.reportCorrupt(d, strings.TrimPrefix(err.Error(), fmt.Sprintf("blob %s: ", d)))
 			}
 			return nil
 		})
@@ -139,36 +136,6 @@ func (c *checker) hash(ctx context.Context) error {
 	err := group.Wait()
 	c.report.Hashing = time.Since(begun)
 	return err
-}
-
-func hashFile(ctx context.Context, path string, progress func(int64)) (digest.Digest, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	buf := make([]byte, min(info.Size()+1, 1<<20)) // most blobs are small
-	for {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		n, err := f.Read(buf)
-		h.Write(buf[:n])
-		if n > 0 {
-			progress(int64(n))
-		}
-		if err == io.EOF {
-			return digest.NewDigest(digest.SHA256, h), nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 }
 
 // follow traverses everything reachable from the index. It is called again after manifests were repaired.

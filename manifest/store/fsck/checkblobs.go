@@ -3,7 +3,6 @@ package fsck
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -60,12 +59,5 @@ func rehash(ctx context.Context, s *store.Store, b ocispec.Descriptor) error {
 	if err := s.CheckBlob(b.Digest, b.Size); err != nil {
 		return err
 	}
-	got, err := hashFile(ctx, s.BlobPath(b.Digest), func(int64) {})
-	if err != nil {
-		return fmt.Errorf("blob %s: %w", b.Digest, err)
-	}
-	if got != b.Digest {
-		return manifest.Corrupt(b.Digest, got)
-	}
-	return nil
+	return s.HashBlob(ctx, b.Digest, nil)
 }

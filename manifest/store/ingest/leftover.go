@@ -109,6 +109,7 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 		{ocispec.ImageIndexFile + "-", false, false, leftFile},
 		{ocispec.ImageLayoutFile + "-", false, false, leftFile},
 		{store.SecretFile + "-", false, false, leftFile},
+		{store.VerifiedFile + "-", false, false, leftFile},
 	} {
 		if rest, ok := strings.CutPrefix(name, k.prefix); ok && e.IsDir() == k.dir && (!k.hex || isHex(rest)) {
 			return k.kind

@@ -322,6 +322,7 @@ func (p *Partial) Commit(ctx context.Context) error {
 	if err := disk.Publish(p.f, 0o444, p.s.BlobPath(p.digest)); err != nil {
 		return fmt.Errorf("commit blob %s: %w", p.digest, disk.NoSpace(err))
 	}
+	p.s.NoteWritten(p.digest)
 	p.Discard()
 	return nil
 }

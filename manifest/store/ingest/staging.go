@@ -30,8 +30,9 @@ type Staging struct {
 
 	mu      sync.Mutex
 	journal *os.File
-	sealed  map[string]sealed // by name
-	sent    map[string]sealed // by name: blobs of earlier runs that only another place has; see Release
+	sealed  map[string]sealed      // by name
+	made    map[digest.Digest]bool // blobs that this run has hashed; those of earlier ones may have changed since
+	sent    map[string]sealed      // by name: blobs of earlier runs that only another place has; see Release
 }
 
 // sealed is a line of the journal.
@@ -57,7 +58,7 @@ func Open(ctx context.Context, s *store.Store, key digest.Digest) (*Staging, err
 	}
 	in := &Staging{
 		s: s, dir: s.Path(store.IngestDir, ingestPrefix+key.Encoded()),
-		sealed: map[string]sealed{}, sent: map[string]sealed{},
+		sealed: map[string]sealed{}, made: map[digest.Digest]bool{}, sent: map[string]sealed{},
 	}
 	if err := in.open(ctx); err != nil {
 		return nil, fmt.Errorf("open ingest folder: %w", err)
@@ -154,6 +155,7 @@ func (in *Staging) seal(partial string, l sealed) error {
 		return err
 	}
 	in.sealed[l.Name] = l
+	in.made[l.Digest] = true
 	return nil
 }
 
@@ -165,22 +167,31 @@ func (in *Staging) Publish() error {
 	if err := in.s.MakeBlobsDir(); err != nil {
 		return fmt.Errorf("publish blobs: %w", err)
 	}
+	var renamed []digest.Digest
 	for _, l := range in.sealed {
 		if l.Sent != "" {
 			continue
 		}
 		err := in.s.CheckBlob(l.Digest, l.Size)
-		switch {
-		case err == nil:
+		there, made := err == nil, in.made[l.Digest]
+		if there && (!made || in.s.IsVerified(l.Digest)) {
 			continue
-		// a blob of the wrong size is replaced
-		case errors.Is(err, manifest.ErrBlobMissing) || errors.Is(err, manifest.ErrCorrupt):
+		}
+		// One of the wrong size is replaced, and one that may have changed.
+		if there || errors.Is(err, manifest.ErrBlobMissing) || errors.Is(err, manifest.ErrCorrupt) {
 			err = atomicfile.Rename(in.path(l.Digest.Encoded()), in.s.BlobPath(l.Digest))
+		}
+		if there && err != nil {
+			continue // it was published before, or is in use
 		}
 		if err != nil {
 			return fmt.Errorf("publish blob %s: %w", l.Digest, err)
 		}
+		if made {
+			renamed = append(renamed, l.Digest)
+		}
 	}
+	in.s.NoteWritten(renamed...)
 	return nil
 }
 

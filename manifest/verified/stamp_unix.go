@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// system returns what only the system sets: the inode, and the time of the last change of the file or its inode.
+// system returns what only the system sets: the inode, and the time of the last change of the file or its inode. The
+// number of the device is no part of it: with some file systems it differs after each mount.
 func system(info fs.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return fmt.Sprintf("%d %d %d", s.Dev, s.Ino, changed(info).UnixNano())
+		return fmt.Sprintf("%d %d", s.Ino, changed(info).UnixNano())
 	}
 	return ""
 }

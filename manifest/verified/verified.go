@@ -1,13 +1,13 @@
-// Package verified remembers the files whose digests this program has computed, so that a file of a hub's cache that
-// nobody has changed is not hashed again.
+// Package verified remembers the files whose digests this program has computed, so that one that nobody has changed is
+// not hashed again: [Records] those of a hub's cache, whose paths are the user's, [Notes] the blobs of a store.
 //
 // Contract:
-//   - A record holds for a file's path, size and times, and its inode and the time of its last change of any kind where
+//   - A record or note holds for a file's path, size and times, and its inode and the time of its last change of any kind where
 //     the system has them: a file whose bytes were changed is unknown again, even if its time was set back.
 //   - A file that was written within the last seconds is not recorded: a later change may get the same time.
-//   - Records are a convenience: one that is missing, damaged, of another version or in a place that others could have
-//     written is none. Each has a checksum and is written whole, so processes may share the folder, which holds at most
-//     limits.VerifiedFiles records.
+//   - They are a convenience: one that is missing, damaged, of another version or in a place that others could have
+//     written is none. Processes may share them. A record has a checksum and is written whole; a folder holds at most
+//     limits.VerifiedFiles of them. The place of notes is the store's to check.
 package verified
 
 import (
