@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/opencontainers/go-digest"
@@ -125,20 +126,34 @@ func (s *Store) BlobPath(d digest.Digest) string {
 	return s.Path(BlobsDir, d.Encoded())
 }
 
-// OpenBlob opens a blob for reading, without verifying its digest. If the blob does not exist, the error is an
+// OpenBlob opens a blob for reading, without verifying its digest. It waits for no pipe and follows no link. If the blob does not exist, the error is an
 // [manifest.ErrBlobMissing].
 func (s *Store) OpenBlob(d digest.Digest) (*os.File, error) {
 	if !manifest.ValidDigest(d) {
 		return nil, fmt.Errorf("blob %q: not a sha256 digest: %w", manifest.Clip(string(d)), manifest.ErrBlobMissing)
 	}
-	f, err := os.Open(s.BlobPath(d))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("blob %s: %w", d, manifest.ErrBlobMissing)
+	path := s.BlobPath(d)
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() { // also a link, whose file may change
+		return nil, notFile(d)
 	}
-	if err != nil {
+	var f *os.File
+	if err == nil {
+		f, err = place.Open(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("blob %s: %w", d, manifest.ErrBlobMissing)
+	case errors.Is(err, place.ErrNotRegular):
+		return nil, notFile(d)
+	case err != nil:
 		return nil, fmt.Errorf("blob %s: %w", d, err)
 	}
 	return f, nil
+}
+
+func notFile(d digest.Digest) error {
+	return fmt.Errorf("blob %s is not a file: %w", d, manifest.ErrCorrupt)
 }
 
 // ReadBlob reads a whole blob and verifies its digest. A blob larger than limit bytes is a [manifest.ErrTooLarge]; a
@@ -176,7 +191,7 @@ func (s *Store) CheckBlob(d digest.Digest, size int64) error {
 	case err != nil:
 		return fmt.Errorf("blob %s: %w", d, err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("blob %s is not a file: %w", d, manifest.ErrCorrupt)
+		return notFile(d)
 	case info.Size() != size:
 		return fmt.Errorf("blob %s has %d bytes, not %d: %w", d, info.Size(), size, manifest.ErrCorrupt)
 	}

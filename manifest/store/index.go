@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/index"
@@ -75,8 +76,8 @@ func indexFault(err error) error {
 		return fmt.Errorf("it does not exist: %w", manifest.ErrIndex)
 	case errors.Is(err, manifest.ErrTooLarge):
 		return fmt.Errorf("it has more than %d bytes: %w", maxIndexSize, manifest.ErrIndex)
-	case errors.Is(err, disk.ErrNotFile):
-		return fmt.Errorf("it is not a file: %w", manifest.ErrIndex)
+	case errors.Is(err, place.ErrNotRegular):
+		return fmt.Errorf("%v: %w", err, manifest.ErrIndex)
 	}
 	return err
 }

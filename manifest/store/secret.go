@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest/store/disk"
 )
 
@@ -41,7 +42,7 @@ func (s *Store) readSecret() ([]byte, error) {
 	if !info.Mode().IsRegular() { // opening a named pipe would block
 		return nil, errSecretUnfit
 	}
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,17 @@
 package verified
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Notes is a file that lists many files by their digests, a line each: the digest, and a sum of the file's [Stamp] when
@@ -65,13 +67,13 @@ func (n *Notes) read() {
 		return
 	}
 	if n.file == nil || !os.SameFile(n.file, info) || info.Size() < n.at {
-		n.at, n.stamp = 0, map[string]string{}
+		n.at, n.stamp = 0, make(map[string]string, info.Size()/lineLen)
 	}
 	n.file = info
 	if info.Size() == n.at {
 		return
 	}
-	f, err := os.Open(n.path)
+	f, err := place.Open(n.path)
 	if err != nil {
 		return
 	}
@@ -80,13 +82,13 @@ func (n *Notes) read() {
 	if err != nil {
 		return
 	}
-	for line := range bytes.Lines(b) {
+	for line := range strings.Lines(string(b)) { // whose parts take no memory of their own
 		if line[len(line)-1] != '\n' {
 			break // being written
 		}
 		n.at += int64(len(line))
 		if len(line) == lineLen && line[digestLen] == ' ' {
-			n.stamp[string(line[:digestLen])] = string(line[digestLen+1 : lineLen-1])
+			n.stamp[line[:digestLen]] = line[digestLen+1 : lineLen-1]
 		}
 	}
 }
@@ -118,7 +120,7 @@ func (n *Notes) add(list []Noted, may func(fs.FileInfo) bool) {
 	if len(lines) == 0 {
 		return
 	}
-	f, err := os.OpenFile(n.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := place.OpenFile(n.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 )
@@ -46,4 +47,14 @@ func appendJournal(f *os.File, l sealed) error {
 	}
 	_, err = f.Write(append(append([]byte{'\n'}, b...), '\n'))
 	return err
+}
+
+// writeFile is os.WriteFile, but waits for no pipe.
+func writeFile(path string, b []byte, mode os.FileMode) error {
+	f, err := place.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
 }

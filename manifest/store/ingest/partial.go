@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
@@ -116,7 +117,7 @@ func (p *Partial) path(suffix string) string {
 func (p *Partial) open() error {
 	path := p.path(partSuffix)
 	_ = os.Chmod(path, 0o644) // a process killed at the end of Commit leaves it read-only
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := place.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 )
@@ -27,14 +28,14 @@ type rangesJournal struct {
 
 // newRangesJournal atomically replaces the journal.
 func newRangesJournal(path string, have ranges) (*rangesJournal, error) {
-	if err := os.WriteFile(path+".new", lines(have), 0o644); err != nil {
+	if err := writeFile(path+".new", lines(have), 0o644); err != nil {
 		return nil, err
 	}
 	if err := atomicfile.Rename(path+".new", path); err != nil {
 		os.Remove(path + ".new")
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := place.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}

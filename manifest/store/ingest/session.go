@@ -80,7 +80,7 @@ func (x *Session) Read() ([]byte, error) {
 // owner can read the file, because the URL of an upload session may be all that is needed to use it.
 func (x *Session) Write(b []byte) error {
 	next := x.path(sessionState + "-next")
-	err := os.WriteFile(next, b, 0o600)
+	err := writeFile(next, b, 0o600)
 	if err == nil {
 		err = atomicfile.Rename(next, x.path(sessionState))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/lock"
@@ -72,7 +73,7 @@ func (in *Staging) open(ctx context.Context) error {
 	}
 	err := in.load()
 	if err == nil {
-		in.journal, err = os.OpenFile(in.path(ingestJournal), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+		in.journal, err = place.OpenFile(in.path(ingestJournal), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	}
 	if err == nil {
 		now := in.s.Now()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/lock"
@@ -64,7 +65,7 @@ func IsUsed(s *store.Store, l Leftover) bool { return isLocked(s.Path(store.Inge
 
 // isLocked reports whether a process holds a lock file. It does not create one.
 func isLocked(path string) bool {
-	l := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	l := flock.New(path, flock.SetFlag(os.O_RDONLY|place.NonBlocking))
 	free, err := l.TryLock()
 	if free {
 		l.Unlock()

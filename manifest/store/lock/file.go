@@ -3,11 +3,13 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
 
 	"github.com/gofrs/flock"
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Options say how Take acquires a lock file. The zero value waits, in a folder that stays.
@@ -27,7 +29,10 @@ func Take(ctx context.Context, path string, o Options) (*flock.Flock, error) {
 				return nil, err
 			}
 		}
-		l := flock.New(path, flock.SetPermissions(0o644))
+		l, err := open(path)
+		if err != nil {
+			return nil, err
+		}
 		ok, err := l.TryLock()
 		if err == nil && !ok {
 			if o.NoWait {
@@ -64,4 +69,13 @@ func Drop(l *flock.Flock) {
 	if runtime.GOOS == "windows" {
 		os.Remove(l.Path())
 	}
+}
+
+// open returns a handle of a lock file with its own file descriptor, so that goroutines exclude each other like
+// processes. It is an error if a pipe, a folder or the like is in its place: opening one may wait forever.
+func open(path string) (*flock.Flock, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w: remove it, no process has it locked", path, place.ErrNotRegular)
+	}
+	return flock.New(path, flock.SetPermissions(0o644), flock.SetFlag(os.O_CREATE|os.O_RDONLY|place.NonBlocking)), nil
 }

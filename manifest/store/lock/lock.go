@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 )
@@ -73,7 +74,10 @@ func (s Locks) path(elem ...string) string {
 }
 
 func (s Locks) lock(ctx context.Context, exclusive bool) (func(), error) {
-	l := s.newLock(StoreFile)
+	l, err := open(s.path(StoreFile))
+	if err != nil {
+		return nil, err
+	}
 	try := l.TryRLockContext
 	if exclusive {
 		try = l.TryLockContext
@@ -92,7 +96,10 @@ func (s Locks) lock(ctx context.Context, exclusive bool) (func(), error) {
 func (s Locks) Index(ctx context.Context) (unlock func(), err error) {
 	wait, cancel := context.WithTimeout(ctx, s.IndexWait)
 	defer cancel()
-	l := s.newLock(IndexFile)
+	l, err := open(s.path(IndexFile))
+	if err != nil {
+		return nil, fmt.Errorf("lock model index: %w", err)
+	}
 	if ok, err := l.TryLockContext(wait, Retry); !ok {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 			err = &BusyError{Path: s.path(IndexFile)}
@@ -100,11 +107,6 @@ func (s Locks) Index(ctx context.Context) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock model index: %w", err)
 	}
 	return func() { l.Unlock() }, nil
-}
-
-// newLock returns a handle with its own file descriptor, so that goroutines exclude each other like processes.
-func (s Locks) newLock(name string) *flock.Flock {
-	return flock.New(s.path(name), flock.SetPermissions(0o644))
 }
 
 // announce writes a note about this process to holders/ while the process holds the store's lock. The process also
@@ -149,7 +151,8 @@ func (s Locks) Holders() []Holder {
 	var list []Holder
 	for _, e := range entries {
 		path := s.path(HoldersDir, e.Name())
-		l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // without O_CREATE: the note may have been removed
+		// Without O_CREATE: the note may have been removed.
+		l := flock.New(path, flock.SetFlag(os.O_RDONLY|place.NonBlocking))
 		if free, err := l.TryLock(); err != nil {
 			continue
 		} else if free {
