@@ -209,10 +209,6 @@ func (a *app) extractRemote(ctx context.Context, name manifest.Name, o extractOp
 	if err != nil {
 		return err
 	}
-	release, err := st.Lock(ctx)
-	if err != nil {
-		return err
-	}
 	options := registry.FilesOptions{Patterns: o.patterns, List: o.list}
 	if !o.list {
 		options.Check = func(img *foreign.Image) error {
@@ -221,10 +217,13 @@ func (a *app) extractRemote(ctx context.Context, name manifest.Name, o extractOp
 	}
 	r, err := client.FetchFiles(ctx, st, name, options)
 	if err != nil {
-		release()
 		return err
 	}
 	progress.end()
+	release, err := st.Lock(ctx) // so that no layer is removed
+	if err != nil {
+		return err
+	}
 	out.Digest = r.Digest.String()
 	err = a.writeFiles(ctx, st, r.Image, o, out)
 	r.Done()

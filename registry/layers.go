@@ -200,8 +200,8 @@ type FilesResult struct {
 	Done    func()
 }
 
-// FetchFiles fetches the layers of an image that hold the wanted files into the store, and sets no name. The caller
-// holds the store's lock until it has read them.
+// FetchFiles fetches the layers of an image that hold the wanted files into the store, and sets no name. The store's
+// lock is held for moments only, as by [Client.Pull].
 func (c *Client) FetchFiles(ctx context.Context, s *store.Store, name manifest.Name, opts FilesOptions) (*FilesResult,
 	error) {
 	r, err := c.fetchFiles(ctx, s, name, opts)
@@ -244,11 +244,14 @@ func (c *Client) fetchFiles(ctx context.Context, s *store.Store, name manifest.N
 	if err != nil {
 		return nil, err
 	}
-	missing, err := p.plan(wanted, skipped)
+	done, end, err := ingest.Pulling(ctx, s, m.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	if r.Done, err = ingest.Pulling(ctx, s, m.Bytes); err != nil {
+	defer end()
+	r.Done = done
+	missing, err := p.plan(wanted, skipped)
+	if err != nil {
 		return nil, err
 	}
 	if err := p.fetchAll(ctx, missing); err != nil {

@@ -55,7 +55,7 @@ type PullResult struct {
 
 // Pull downloads an image into the store. Blobs that the store has, and the parts of blobs that an earlier run left,
 // are not fetched again. The name is set last and replaced atomically. A name with a digest and no tag gets the first
-// 12 digits of the digest as its tag.
+// 12 digits of the digest as its tag. The store's lock is held for moments only, not while the registry is waited for.
 //
 // If the options exclude layers, the entry is marked as partial. A later pull completes it.
 func (c *Client) Pull(ctx context.Context, s *store.Store, name manifest.Name,
@@ -69,11 +69,6 @@ func (c *Client) Pull(ctx context.Context, s *store.Store, name manifest.Name,
 			return nil, fmt.Errorf("pattern %q: %w", redact.Clip(glob), err)
 		}
 	}
-	release, err := s.Lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	result, err := p.pull(ctx, name, opts)
 	if err != nil {
 		return nil, fmt.Errorf("pull %s: %w", name, err)
@@ -145,11 +140,12 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 	if err != nil {
 		return nil, err
 	}
-	missing, err := p.plan(wanted, skipped)
+	done, end, err := ingest.Pulling(ctx, p.s, m.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	done, err := ingest.Pulling(ctx, p.s, m.Bytes)
+	defer end()
+	missing, err := p.plan(wanted, skipped)
 	if err != nil {
 		return nil, err
 	}

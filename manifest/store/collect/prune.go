@@ -119,8 +119,12 @@ func findGarbage(ctx context.Context, s *store.Store, o PruneOptions) (*garbage,
 	if err != nil {
 		return nil, err
 	}
+	used, err := ingest.Used(s, left)
+	if err != nil {
+		return nil, err
+	}
 	for _, l := range left {
-		if ingest.Stale(s, l, o.Unfinished) {
+		if ingest.Stale(s, l, o.Unfinished, used) {
 			g.leftovers = append(g.leftovers, l)
 			continue
 		}

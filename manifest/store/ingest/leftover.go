@@ -145,9 +145,12 @@ func folderUse(s *store.Store, name, stamp string) (bytes int64, used time.Time)
 }
 
 // Stale reports whether a leftover can be removed. The caller holds the store's lock exclusively, so no run is writing
-// to it; replacements of index.json and uploads in progress are protected by their own locks.
-func Stale(s *store.Store, l Leftover, unfinished bool) bool {
+// to it, but for uploads and for pulls, whose blobs are in used; replacements of index.json have a lock of their own.
+func Stale(s *store.Store, l Leftover, unfinished bool, used map[digest.Digest]bool) bool {
 	age := s.Now().Sub(l.Used)
+	if used[l.digest()] {
+		return false
+	}
 	switch l.Kind {
 	case LeftTemporary, LeftUploadFolder:
 		return true
@@ -167,6 +170,17 @@ func Stale(s *store.Store, l Leftover, unfinished bool) bool {
 	return unfinished || age > Age
 }
 
+// digest returns that of the manifest of a pull, or of a part's blob; "" for others.
+func (l Leftover) digest() digest.Digest {
+	switch l.Kind {
+	case leftPull:
+		return digest.NewDigestFromEncoded(digest.SHA256, strings.TrimPrefix(l.Name, pullPrefix))
+	case leftPart:
+		return digest.NewDigestFromEncoded(digest.SHA256, l.Name[:64])
+	}
+	return ""
+}
+
 // LeftoverBlobs lists the blobs in blobs/ that a resumed run needs.
 func LeftoverBlobs(s *store.Store, l Leftover) ([]digest.Digest, error) {
 	var list []digest.Digest
@@ -181,7 +195,13 @@ func LeftoverBlobs(s *store.Store, l Leftover) ([]digest.Digest, error) {
 		}
 	case LeftUse:
 		d := usedImage(l.Name)
-		b, err := s.ReadBlob(d, manifest.MaxManifestSize)
+		b, err := disk.ReadLimited(s.Path(store.IngestDir, l.Name), manifest.MaxManifestSize)
+		if err == nil && len(b) == 0 {
+			b, err = s.ReadBlob(d, manifest.MaxManifestSize)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
 		if errors.Is(err, manifest.ErrBlobMissing) || errors.Is(err, manifest.ErrCorrupt) {
 			return nil, nil // its process has come too late, or finds the same
 		}

@@ -79,9 +79,11 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	}
 	manifestBytes := fmt.Appendf(nil, `{"config":{"digest":%q,"size":2},"layers":[{"digest":%q,"size":%d}]}`, config,
 		layer.Digest, layer.Size)
-	if _, err := ingest.Pulling(t.Context(), s, manifestBytes); err != nil {
+	_, end, err := ingest.Pulling(t.Context(), s, manifestBytes)
+	if err != nil {
 		t.Fatal(err)
 	}
+	end() // the pull is interrupted
 	b := longText(100)
 	p := openPartial(t, s, b)
 	writeAt(t, p, b, 50, 100)
@@ -108,13 +110,14 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	collect() // the blobs are removed with the manifest that refers to them
 
 	store.Clock(time.Now)(s)
-	done, err := ingest.Pulling(t.Context(), s, manifestBytes)
+	done, end, err := ingest.Pulling(t.Context(), s, manifestBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done()
+	end()
 	collect()
-	if _, err := ingest.Pulling(t.Context(), s,
+	if _, _, err := ingest.Pulling(t.Context(), s,
 		[]byte(`{"layers":[{"digest":"x"}]}`)); !errors.Is(err, manifest.ErrInvalidManifest) {
 		t.Errorf("%v", err)
 	}
@@ -149,11 +152,12 @@ func TestPullingClears(t *testing.T) {
 	for _, b := range [][]byte{whole, half} {
 		layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`, digest.FromBytes(b), len(b)))
 	}
-	done, err := ingest.Pulling(t.Context(), s, []byte(`{"layers":[`+strings.Join(layers, ",")+`]}`))
+	done, end, err := ingest.Pulling(t.Context(), s, []byte(`{"layers":[`+strings.Join(layers, ",")+`]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	done()
+	end()
 	want := []string{digest.FromBytes(half).Encoded() + ingest.PartSuffix}
 	if got := storetest.Files(t, s, "ingest"); !slices.Equal(got, want) {
 		t.Errorf("left in ingest: %v, want %v", got, want)

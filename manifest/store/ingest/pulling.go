@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/manifest"
@@ -17,21 +19,44 @@ import (
 // pullPrefix begins the names of files in ingest/ that contain the manifests of unfinished pulls.
 const pullPrefix = "pull-"
 
-// Pulling records that the blobs of a manifest are being downloaded. Collections keep those already present until done
-// is called, or for [Age] if the pull is interrupted. The caller holds the store's lock.
-func Pulling(ctx context.Context, s *store.Store, manifestBytes []byte) (done func(), err error) {
+// Pulling records that the blobs of a manifest are being downloaded, and that this process downloads them. It holds the
+// store's lock for a moment; while the pull waits for a registry, collections may run. They keep the blobs that are
+// present and the parts of others until end is called, and for [Age] if the pull is interrupted. done removes the
+// record: the name is set, or the pull gives up.
+//
+// Which blobs are missing is looked up after Pulling has returned: a collection before it may have removed some.
+func Pulling(ctx context.Context, s *store.Store, manifestBytes []byte) (done, end func(), err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	blobs, err := manifest.Blobs(manifestBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	name := pullPrefix + digest.FromBytes(manifestBytes).Encoded()
-	path := s.Path(store.IngestDir, name)
-	f, err := s.NewTemp("." + name + "-*")
+	release, err := s.Lock(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("record the pull: %w", err)
+		return nil, nil, err
+	}
+	defer release()
+	d := digest.FromBytes(manifestBytes)
+	path := s.Path(store.IngestDir, pullPrefix+d.Encoded())
+	if err := writeRecord(s, path, manifestBytes); err != nil {
+		return nil, nil, fmt.Errorf("record the pull: %w", err)
+	}
+	// The manifest is no blob yet, so its text is in the note.
+	if end, err = use(ctx, s, d, manifestBytes); err != nil {
+		return nil, nil, fmt.Errorf("record the pull: %w", err)
+	}
+	return func() {
+		os.Remove(path)
+		clearParts(ctx, s, blobs)
+	}, sync.OnceFunc(end), nil
+}
+
+func writeRecord(s *store.Store, path string, manifestBytes []byte) error {
+	f, err := s.NewTemp("." + filepath.Base(path) + "-*")
+	if err != nil {
+		return err
 	}
 	_, err = f.Write(manifestBytes)
 	if err == nil {
@@ -43,12 +68,8 @@ func Pulling(ctx context.Context, s *store.Store, manifestBytes []byte) (done fu
 	if err != nil {
 		f.Close()
 		os.Remove(f.Name())
-		return nil, fmt.Errorf("record the pull: %w", err)
 	}
-	return func() {
-		os.Remove(path)
-		clearParts(ctx, s, blobs)
-	}, nil
+	return err
 }
 
 // clearParts removes the remaining ingest files of complete blobs. A process killed right after it renamed a blob

@@ -166,7 +166,7 @@ func dropUploads(s *store.Store) {
 		return
 	}
 	for _, l := range list {
-		if l.Kind == leftUpload && Stale(s, l, false) {
+		if l.Kind == leftUpload && Stale(s, l, false, nil) {
 			RemoveLeftover(s, l)
 		}
 	}

@@ -24,6 +24,11 @@ const usingPrefix = "using-"
 // collection: the image stays only if the index lists its manifest after Use has returned, since a collection may have
 // read the index before. See [Resolve].
 func Use(ctx context.Context, s *store.Store, d digest.Digest) (release func(), err error) {
+	return use(ctx, s, d, nil)
+}
+
+// use is Use of a manifest that may not be a blob yet: manifestBytes is then its text.
+func use(ctx context.Context, s *store.Store, d digest.Digest, manifestBytes []byte) (release func(), err error) {
 	if err := os.MkdirAll(s.Path(store.IngestDir), 0o755); err != nil { // layouts made by other tools lack this folder
 		return nil, err
 	}
@@ -32,7 +37,31 @@ func Use(ctx context.Context, s *store.Store, d digest.Digest) (release func(), 
 	if err != nil {
 		return nil, err
 	}
+	if len(manifestBytes) > 0 {
+		if err := writeFile(path, manifestBytes, 0o644); err != nil {
+			lock.Drop(l)
+			return nil, err
+		}
+	}
 	return func() { lock.Drop(l) }, nil
+}
+
+// Used lists the blobs that processes use or download, of some leftovers.
+func Used(s *store.Store, list []Leftover) (map[digest.Digest]bool, error) {
+	used := map[digest.Digest]bool{}
+	for _, l := range list {
+		if l.Kind != LeftUse || !IsUsed(s, l) {
+			continue
+		}
+		blobs, err := LeftoverBlobs(s, l)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range blobs {
+			used[d] = true
+		}
+	}
+	return used, nil
 }
 
 // Resolve finds the manifest of a name with the rules of [store.Store.Resolve], and keeps its blobs from collections
