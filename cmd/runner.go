@@ -25,7 +25,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	var workers workersFlag
 	var way parallelFlags
 	c := &cobra.Command{
-		Use:    "runner NAME@DIGEST",
+		Use:    "runner NAME[@DIGEST]",
 		Short:  "Run a model for a parent process over stdin and stdout",
 		Args:   between(1, 1),
 		Hidden: true,
@@ -43,7 +43,7 @@ func (a *app) runnerCmd() *cobra.Command {
 				return err
 			}
 			return runner.Serve(c.Context(), a.in, out, func(ctx context.Context, loaded func(float64)) (runtime.Engine, error) {
-				store, entry, err := openImage(args[0])
+				store, entry, err := openImage(ctx, args[0])
 				if err != nil {
 					return nil, err
 				}
@@ -89,8 +89,9 @@ func (a *app) runnerCmd() *cobra.Command {
 	return c
 }
 
-// openImage opens the image that a parent process has found. Its name may stand for another one by now.
-func openImage(arg string) (*store.Store, *store.Entry, error) {
+// openImage opens the image of a name. If the name has a digest, the parent process has found the image, and the name
+// may stand for another one by now.
+func openImage(ctx context.Context, arg string) (*store.Store, *store.Entry, error) {
 	name, err := manifest.ParseName(arg)
 	if err != nil {
 		return nil, nil, err
@@ -100,6 +101,10 @@ func openImage(arg string) (*store.Store, *store.Entry, error) {
 		return nil, nil, err
 	}
 	d := name.Digest
+	if d == "" {
+		entry, err := st.Resolve(ctx, name)
+		return st, entry, err
+	}
 	name.Digest = ""
 	entry, err := st.ReadEntry(name, d)
 	return st, entry, err

@@ -21,12 +21,12 @@ func TestRunnerOpensByDigest(t *testing.T) {
 		t.Fatal("the images are the same")
 	}
 	for _, name := range []string{"prod:latest", "removed:v1"} {
-		_, entry, err := openImage(name + "@" + old.String())
+		_, entry, err := openImage(t.Context(), name+"@"+old.String())
 		if err != nil || entry.Digest != old || entry.Name.String() != name {
 			t.Errorf("%s: %v, %v", name, entry, err)
 		}
 	}
-	if _, _, err := openImage("prod@" + storetest.SomeDigest.String()); !errors.Is(err, manifest.ErrBlobMissing) {
+	if _, _, err := openImage(t.Context(), "prod@"+storetest.SomeDigest.String()); !errors.Is(err, manifest.ErrBlobMissing) {
 		t.Error(err)
 	}
 }

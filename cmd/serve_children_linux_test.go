@@ -165,5 +165,6 @@ func TestKilledServer(t *testing.T) {
 	_ = s.Process.Kill()
 	_ = s.Wait()
 	gone(t, children["other:latest"], children["demo:latest"])
+	ingot(t, s.home, "prune", "--yes") // removes the note that the server used an image
 	s.checkClean(t)
 }

@@ -69,7 +69,6 @@ func open(
 	if err != nil {
 		return nil, err
 	}
-	o.Begin("verification")
 	if err = <-verified; err == nil {
 		err = l.Wait(ctx)
 	}

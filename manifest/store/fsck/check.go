@@ -128,7 +128,8 @@ func (c *checker) hash(ctx context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				c.reportCorrupt(d, strings.TrimPrefix(err.Error(), fmt.Sprintf("blob %s: ", d)))
+				detail := strings.TrimPrefix(err.Error(), fmt.Sprintf("blob %s: ", d))
+				c.reportCorrupt(d, strings.TrimSuffix(detail, ": "+manifest.ErrCorrupt.Error()))
 			}
 			return nil
 		})

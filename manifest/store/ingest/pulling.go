@@ -49,6 +49,7 @@ func Pulling(ctx context.Context, s *store.Store, manifestBytes []byte) (done, e
 	}
 	return func() {
 		os.Remove(path)
+		clearUses(s, d)
 		clearParts(ctx, s, blobs)
 	}, sync.OnceFunc(end), nil
 }

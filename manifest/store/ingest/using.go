@@ -89,6 +89,19 @@ func Resolve(
 	return found, "", nil, err
 }
 
+// clearUses removes the notes of processes that were killed while they used an image.
+func clearUses(s *store.Store, d digest.Digest) {
+	entries, err := os.ReadDir(s.Path(store.IngestDir))
+	if err != nil {
+		return // a later collection removes them
+	}
+	for _, e := range entries {
+		if path := s.Path(store.IngestDir, e.Name()); strings.HasPrefix(e.Name(), usingPrefix+d.Encoded()) && !isLocked(path) {
+			os.Remove(path) // of a process that has not locked it yet: it tries again
+		}
+	}
+}
+
 // IsUsed reports whether a process uses the image.
 func IsUsed(s *store.Store, l Leftover) bool { return isLocked(s.Path(store.IngestDir, l.Name)) }
 
