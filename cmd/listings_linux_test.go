@@ -41,9 +41,7 @@ func listingReads(t *testing.T, args []string, copies int) storetest.Reads {
 	storetest.Copies(t, s, "demo", copies)
 	if args[len(args)-1] == "many" { // all of the copies
 		args = args[: len(args)-1 : len(args)-1]
-		for _, name := range storetest.Names(t, s)[:copies] {
-			args = append(args, name)
-		}
+		args = append(args, storetest.Names(t, s)[:copies]...)
 	}
 	return storetest.CountReads(t, root, func() {
 		var out, errs bytes.Buffer

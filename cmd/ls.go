@@ -69,8 +69,8 @@ that are not pulled) and .Modified (a time) of one model, and the functions json
 	return c
 }
 
-// listed returns the models that match any of the names, and how many entries of the index cannot be listed. A name that
-// is not a pattern must exist. Computing shared sizes reads every manifest, so onlyNames skips it.
+// listed returns the models that match any of the names, and how many entries of the index cannot be listed. A name
+// that is not a pattern must exist. Computing shared sizes reads every manifest, so onlyNames skips it.
 func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool) ([]lsEntry, int, error) {
 	var wanted []func(store.Summary) bool
 	for _, name := range names {

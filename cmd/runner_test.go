@@ -26,7 +26,8 @@ func TestRunnerOpensByDigest(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, entry, err)
 		}
 	}
-	if _, _, err := openImage(t.Context(), "prod@"+storetest.SomeDigest.String()); !errors.Is(err, manifest.ErrBlobMissing) {
+	_, _, err = openImage(t.Context(), "prod@"+storetest.SomeDigest.String())
+	if !errors.Is(err, manifest.ErrBlobMissing) {
 		t.Error(err)
 	}
 }

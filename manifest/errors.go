@@ -28,7 +28,7 @@ var (
 	})
 	ErrIndex = fault.Register(errors.New("the index of the store is damaged"), fault.Kind{
 		Name: "manifest.ErrIndex", Means: "index.json does not say which models the store has",
-		Rank:   fault.Store + 4,
+		Rank:   fault.Store + 9,
 		Remedy: "`ingot fsck` checks the store; with --repair it finds the images again, as recovered/...",
 	})
 	ErrBusy = fault.Register(errors.New("store is busy"), fault.Kind{

@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/limits/conns"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/batches"
+	"github.com/ingotml/ingot/server/holds"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/page"
 	"github.com/ingotml/ingot/server/wire"
@@ -42,7 +43,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !accepted {
 		return
 	}
-	ctx, end := holding(keys.With(r.Context(), key))
+	ctx, end := holds.With(keys.With(r.Context(), key))
 	defer end()
 	r, account := s.account(r.WithContext(ctx), key)
 	defer account.Close()
@@ -165,7 +166,7 @@ func (s *Server) Do(ctx context.Context, owner string, q batches.Request) (batch
 		return batches.Response{}, err
 	}
 	key := s.opts.Keys.Owned(owner)
-	within, end := holding(keys.With(ctx, key))
+	within, end := holds.With(keys.With(ctx, key))
 	defer end()
 	r, err := http.NewRequestWithContext(within, http.MethodPost, q.URL, bytes.NewReader(q.Body))
 	if err != nil {

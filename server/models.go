@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/processor"
+	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/ingotml/ingot/server/wire"
 	"github.com/opencontainers/go-digest"
 )
@@ -67,10 +68,10 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, d, err := s.locate(ctx, n)
+	found, d, err := s.holds.Resolve(ctx, n)
 	if errors.Is(err, manifest.ErrNotFound) {
 		if n, err = s.opts.Store.Existing(n); err == nil {
-			found, d, err = s.locate(ctx, n)
+			found, d, err = s.holds.Resolve(ctx, n)
 		}
 	}
 	if err != nil {
@@ -234,3 +235,51 @@ func (s *Server) Unload(ctx context.Context, name string) error {
 	_, err = s.opts.Store.ResolveRaw(ctx, n)
 	return err
 }
+
+// Resolve finds an image by name and keeps it from collections until the request of ctx ends.
+func (s *Server) Resolve(ctx context.Context, n manifest.Name) (*store.Entry, error) {
+	found, d, err := s.holds.Resolve(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return s.opts.Store.ReadEntry(found, d)
+}
+
+// Hold keeps the image of a model from collections until ctx ends, for work that outlives its request.
+func (s *Server) Hold(ctx context.Context, m *Model) {
+	if release, err := s.holds.Use(ctx, m.Entry.Digest); err == nil {
+		context.AfterFunc(ctx, release)
+	}
+}
+
+// withProcess runs a request on a model's process, and loads the model if needed. said is whether the client may know
+// something of the response. If the process dies before that, perhaps just before the request has come, the request
+// goes on with a new one; once, because the request itself may be what kills the process. load is how long loading
+// took.
+func (s *Server) withProcess(
+	ctx context.Context, m *Model, keep *time.Duration, run func(*pool.Lease) (said bool, err error),
+) (load time.Duration, err error) {
+	for again := s.restarts(m); ; again = false {
+		took, said, err := s.onProcess(ctx, m, keep, run)
+		load += took
+		if !again || said || ctx.Err() != nil || !errors.Is(err, runner.ErrDied) {
+			return load, err
+		}
+		s.opts.Log("%s: %v; it is started again", m.Name(), err)
+	}
+}
+
+func (s *Server) onProcess(
+	ctx context.Context, m *Model, keep *time.Duration, run func(*pool.Lease) (said bool, err error),
+) (load time.Duration, said bool, err error) {
+	lease, load, err := s.acquire(ctx, m)
+	if err != nil {
+		return load, false, err
+	}
+	defer lease.Release(keep)
+	said, err = run(lease)
+	return load, said, err
+}
+
+// restarts reports whether a model whose process has died can be loaded again: not if a launcher starts its ranks.
+func (s *Server) restarts(m *Model) bool { return !s.source(m).Stays }

@@ -20,6 +20,7 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/budget"
 	"github.com/ingotml/ingot/server/guard"
+	"github.com/ingotml/ingot/server/holds"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/metrics"
 	"github.com/ingotml/ingot/server/openapi"
@@ -119,7 +120,7 @@ type Server struct {
 	times     times
 	pool      *pool.Pool
 	cache     modelCache
-	holds     holds
+	holds     holds.Holds
 	guard     *guard.Guard
 	memory    *budget.Budget // of bodies and answers
 	dialects  wire.Dialects
@@ -165,7 +166,7 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	s.guard = guard.New(guard.Options{Host: o.Host, Hosts: o.Hosts, Origins: o.Origins, Keys: o.Keys})
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.memory, s.prompts = requestMemory(o.MaxBody, s.times), promptMemory(s.times)
-	s.holds.store = o.Store
+	s.holds.Store = o.Store
 	s.work.ready = make(chan struct{})
 	defer close(s.work.ready)
 	s.work.ctx, s.work.stop = context.WithCancelCause(context.Background())

@@ -55,8 +55,8 @@ func (w *BlobWriter) Write(p []byte) (int, error) {
 }
 
 // Commit syncs the blob, makes it read-only and renames it to its digest. If the store already has the blob, and it has
-// not changed since it was hashed, the existing file is kept. The directory entry becomes durable with the next [Store.Put], before the index refers to the
-// blob. If Commit fails, it removes everything that was written.
+// not changed since it was hashed, the existing file is kept. The directory entry becomes durable with the next
+// [Store.Put], before the index refers to the blob. If Commit fails, it removes everything that was written.
 func (w *BlobWriter) Commit() (digest.Digest, int64, error) {
 	if w.f == nil {
 		return "", 0, fmt.Errorf("commit blob: %w", fs.ErrClosed)
@@ -126,8 +126,8 @@ func (s *Store) BlobPath(d digest.Digest) string {
 	return s.Path(BlobsDir, d.Encoded())
 }
 
-// OpenBlob opens a blob for reading, without verifying its digest. It waits for no pipe and follows no link. If the blob does not exist, the error is an
-// [manifest.ErrBlobMissing].
+// OpenBlob opens a blob for reading, without verifying its digest. It waits for no pipe and follows no link. If the
+// blob does not exist, the error is an [manifest.ErrBlobMissing].
 func (s *Store) OpenBlob(d digest.Digest) (*os.File, error) {
 	if !manifest.ValidDigest(d) {
 		return nil, fmt.Errorf("blob %q: not a sha256 digest: %w", manifest.Clip(string(d)), manifest.ErrBlobMissing)

@@ -108,11 +108,14 @@ func TestSpecialFiles(t *testing.T) {
 			_, _, err := s.PutBytes(ctx, []byte("new"))
 			return errors.Join(err, s.VerifyBlobs(ctx, described(text)))
 		}, nil},
-		"part":         {part + ".part", partial, place.ErrNotRegular},
-		"ranges":       {part + ".ranges", partial, place.ErrNotRegular},
-		"new ranges":   {part + ".ranges.new", partial, nil},
-		"part's lock":  {part + ".lock", partial, place.ErrNotRegular},
-		"holder":       {"holders/1-x", func(_ context.Context, s *store.Store) error { s.Locks().Holders(); return nil }, nil},
+		"part":        {part + ".part", partial, place.ErrNotRegular},
+		"ranges":      {part + ".ranges", partial, place.ErrNotRegular},
+		"new ranges":  {part + ".ranges.new", partial, nil},
+		"part's lock": {part + ".lock", partial, place.ErrNotRegular},
+		"holder": {"holders/1-x", func(_ context.Context, s *store.Store) error {
+			s.Locks().Holders()
+			return nil
+		}, nil},
 		"fsck, a blob": {blob, check, nil},
 		"fsck, parts":  {part + ".part", check, nil},
 		"fsck, use":    {store.IngestDir + "/using-" + d.Encoded() + "-x", check, nil},

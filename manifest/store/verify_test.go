@@ -131,8 +131,8 @@ func TestNotesFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, bad := range map[string]string{
-		"empty": "", "zeros": string(make([]byte, len(text))), "cut off": string(text[:97]), "in upper case": "A" + string(text),
-		"one line": string(text[:len(text)-1]) + " ",
+		"empty": "", "zeros": string(make([]byte, len(text))), "cut off": string(text[:97]),
+		"in upper case": "A" + string(text), "one line": string(text[:len(text)-1]) + " ",
 	} {
 		if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)

@@ -2,8 +2,8 @@
 // not hashed again: [Records] those of a hub's cache, whose paths are the user's, [Notes] the blobs of a store.
 //
 // Contract:
-//   - A record or note holds for a file's path, size and times, and its inode and the time of its last change of any kind where
-//     the system has them: a file whose bytes were changed is unknown again, even if its time was set back.
+//   - A record or note holds for a file's path, size and times, and its inode and the time of its last change of any
+//     kind where the system has them: a file whose bytes were changed is unknown again, even if its time was set back.
 //   - A file that was written within the last seconds is not recorded: a later change may get the same time.
 //   - They are a convenience: one that is missing, damaged, of another version or in a place that others could have
 //     written is none. Processes may share them. A record has a checksum and is written whole; a folder holds at most

@@ -47,8 +47,8 @@ type Source struct {
 	Key  string // changes with the model: the manifest's digest and the options
 	Size int64  // bytes of memory that the model needs
 	Load func(ctx context.Context, loaded func(part float64)) (Model, error)
-	// Stays keeps a loaded model until it is stopped, ends by itself or is replaced: it does not become idle, and makes no
-	// room for others.
+	// Stays keeps a loaded model until it is stopped, ends by itself or is replaced: it does not become idle, and makes
+	// no room for others.
 	Stays bool
 }
 
@@ -183,8 +183,8 @@ func (p *Pool) claim(s Source, w *waiter) (*entry, error) {
 	return e, nil
 }
 
-// usable returns the entry of a source that a further caller may use, or nil. A caller that has resolved the name before
-// it was moved gets the replaced model while that is in use, and does not replace the newer one.
+// usable returns the entry of a source that a further caller may use, or nil. A caller that has resolved the name
+// before it was moved gets the replaced model while that is in use, and does not replace the newer one.
 func (p *Pool) usable(s Source) *entry {
 	for _, e := range p.models {
 		if e.source.Name == s.Name && e.source.Key == s.Key && !e.dead() && !e.unloading && (!e.stale || e.replaced) {

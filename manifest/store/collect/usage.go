@@ -100,8 +100,8 @@ func quarantined(s *store.Store) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// Share sets [store.Summary.Shared] of the listed models, for which it reads every manifest. It also fills in sizes that
-// the index lacks, as in entries written by other tools.
+// Share sets [store.Summary.Shared] of the listed models, for which it reads every manifest. It also fills in sizes
+// that the index lacks, as in entries written by other tools.
 func Share(ctx context.Context, l *store.Listing) error {
 	images, err := listNeeds(ctx, l)
 	if err != nil {

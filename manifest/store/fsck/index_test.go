@@ -38,9 +38,9 @@ var unreadable = map[string]func(path, text string) error{
 	"digest twice": rewrite(func(text string) string {
 		return strings.Replace(text, `"digest":`, `"digest":"sha256:00","digest":`, 1)
 	}),
-	"size is a text":         rewrite(func(text string) string { return strings.Replace(text, `"size":`, `"size":"1","x":`, 1) }),
-	"other schema version":   rewrite(func(text string) string { return strings.Replace(text, `Version":2`, `Version":3`, 1) }),
-	"without schema version": rewrite(func(text string) string { return strings.Replace(text, `"schemaVersion":2,`, "", 1) }),
+	"size is a text":         replace(`"size":`, `"size":"1","x":`),
+	"other schema version":   replace(`Version":2`, `Version":3`),
+	"without schema version": replace(`"schemaVersion":2,`, ""),
 	"an image's manifest": rewrite(func(text string) string {
 		return strings.Replace(text, ocispec.MediaTypeImageIndex, ocispec.MediaTypeImageManifest, 1)
 	}),
@@ -48,6 +48,10 @@ var unreadable = map[string]func(path, text string) error{
 	"large":  rewrite(func(text string) string { return text + strings.Repeat(" ", 64<<20) }),
 	"gone":   func(path, _ string) error { return os.Remove(path) },
 	"folder": func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) },
+}
+
+func replace(old, by string) func(path, text string) error {
+	return rewrite(func(text string) string { return strings.Replace(text, old, by, 1) })
 }
 
 func rewrite(change func(text string) string) func(path, text string) error {

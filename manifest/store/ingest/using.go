@@ -96,7 +96,8 @@ func clearUses(s *store.Store, d digest.Digest) {
 		return // a later collection removes them
 	}
 	for _, e := range entries {
-		if path := s.Path(store.IngestDir, e.Name()); strings.HasPrefix(e.Name(), usingPrefix+d.Encoded()) && !isLocked(path) {
+		path, of := s.Path(store.IngestDir, e.Name()), strings.HasPrefix(e.Name(), usingPrefix+d.Encoded())
+		if of && !isLocked(path) {
 			os.Remove(path) // of a process that has not locked it yet: it tries again
 		}
 	}
