@@ -9,7 +9,7 @@ TOKENIZER_VENV := .cache/bench-tokenizer-venv
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 # Packages with goroutines or locks: `make test-race` runs their tests under the race detector.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
-RACE    := ./limits/jsonfit ./limits/conns/... ./limits/loglimit ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat ./chat/prompt ./chat/jinja/... \
+RACE    := ./limits/jsonfit ./limits/conns/... ./limits/loglimit ./limits/work ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat ./chat/prompt ./chat/jinja/... \
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/... ./bench/links
 SAY     := @printf '\n== %s\n'
 

@@ -168,7 +168,7 @@ var inside = map[string][]string{
 
 	"tokenizer": {
 		"tokenizer/chars", "tokenizer/decode", "tokenizer/encode", "tokenizer/fault", "tokenizer/jsonfile",
-		"tokenizer/normalize", "tokenizer/pretokenize", "tokenizer/sentencepiece",
+		"tokenizer/normalize", "tokenizer/pretokenize", "tokenizer/sentencepiece", "tokenizer/trie",
 	},
 	"tokenizer/compiled": {"tokenizer", "usercache", "atomicfile"},
 	"tokenizer/infill":   {"tokenizer"},
@@ -187,7 +187,7 @@ var inside = map[string][]string{
 		"tokenizer/trie",
 	},
 	"tokenizer/pattern":       {"tokenizer/chars", "tokenizer/fault", "tokenizer/jsonfile"},
-	"tokenizer/pretokenize":   {"tokenizer/chars", "tokenizer/jsonfile", "tokenizer/pattern"},
+	"tokenizer/pretokenize":   {"tokenizer/chars", "tokenizer/fault", "tokenizer/jsonfile", "tokenizer/pattern"},
 	"tokenizer/sentencepiece": {"tokenizer/chars", "tokenizer/fault", "tokenizer/jsonfile", "tokenizer/trie"},
 	"tokenizer/tokenizertest": {},
 	"tokenizer/trie":          {},

@@ -147,7 +147,7 @@ func (o cacheWarmOptions) beginning(c *cobra.Command, style *prompt.Style, model
 	[]int32, error) {
 	inJSON := strings.HasPrefix(strings.TrimSpace(text), "{")
 	if o.raw || !style.HasTemplate() && !inJSON {
-		return model.Processor().Encode(text)
+		return model.Processor().Encode(c.Context(), text)
 	}
 	now, err := clock("")
 	if err != nil {

@@ -158,7 +158,7 @@ func (a *app) runCalibration(
 	}
 	defer engine.Close()
 	m := engine.Model()
-	windows, err := calibrate.Windows(m.Processor, kinds)
+	windows, err := calibrate.Windows(ctx, m.Processor, kinds)
 	if err != nil {
 		return nil, err
 	}

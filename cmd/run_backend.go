@@ -113,7 +113,7 @@ func (b *localBackend) prepare(
 	default:
 		var text string
 		if text, r.Pictures, err = b.model.Processor().ShowPictures(q.prompt.text, q.pictures); err == nil {
-			r.Prompt, err = b.model.Processor().Encode(text)
+			r.Prompt, err = b.model.Processor().Encode(ctx, text)
 		}
 	}
 	return r, reader, err

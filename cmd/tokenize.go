@@ -64,11 +64,11 @@ func (a *app) tokenize(ctx context.Context, tok *tokenizer.Tokenizer, special bo
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	return a.printIDs(tok, string(text), special)
+	return a.printIDs(ctx, tok, string(text), special)
 }
 
-func (a *app) printIDs(tok *tokenizer.Tokenizer, text string, special bool) error {
-	ids, err := tok.Encode(text, special)
+func (a *app) printIDs(ctx context.Context, tok *tokenizer.Tokenizer, text string, special bool) error {
+	ids, err := tok.Encode(ctx, text, special)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (a *app) tokenizeChat(c *cobra.Command, tok *tokenizer.Tokenizer, from stri
 	if err != nil {
 		return err
 	}
-	return a.printIDs(tok, out, false)
+	return a.printIDs(c.Context(), tok, out, false)
 }
 
 // chatTemplates returns the templates of a folder, or else of a model of the store.

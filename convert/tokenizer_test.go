@@ -62,7 +62,7 @@ func TestTokenizerMadeOfOtherFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ids, err := tok.Encode("ab a", false); err != nil || !slices.Equal(ids, c.ids) {
+			if ids, err := tok.Encode(t.Context(), "ab a", false); err != nil || !slices.Equal(ids, c.ids) {
 				t.Errorf("ids %v (%v), want %v", ids, err, c.ids)
 			}
 			if _, ok := tok.EOS(); !ok {

@@ -30,7 +30,9 @@ func fixtureVocabularies(t *testing.T) map[string]*Vocabulary {
 		for id := range tokens {
 			tokens[id], _ = tok.Bytes(int32(id))
 		}
-		all[filepath.Base(dir)] = NewVocabulary(tokens, func(s string) ([]int32, error) { return tok.Encode(s, false) })
+		all[filepath.Base(dir)] = NewVocabulary(tokens, func(s string) ([]int32, error) {
+			return tok.Encode(context.Background(), s, false)
+		})
 	}
 	return all
 }

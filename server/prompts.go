@@ -58,11 +58,11 @@ func (s *Server) Encode(ctx context.Context, m *Model, text string) ([]int32, er
 func (s *Server) EncodeInfill(ctx context.Context, m *Model, prefix string, ids []int32, suffix string,
 	most int) (*prompt.Prompt, error) {
 	f := m.Infill()
-	all, err := s.EncodeWith(ctx, prefix+suffix, func(string) ([]int32, error) {
+	all, err := s.EncodeWith(ctx, prefix+suffix, func(ctx context.Context, _ string) ([]int32, error) {
 		if ids != nil {
-			return f.EncodeAfter(ids, suffix, most)
+			return f.EncodeAfter(ctx, ids, suffix, most)
 		}
-		return f.Encode(prefix, suffix, most)
+		return f.Encode(ctx, prefix, suffix, most)
 	})
 	return &prompt.Prompt{IDs: all, Continues: true, EndTokens: f.Ends()}, err
 }
@@ -87,6 +87,7 @@ func (s *Server) Decode(ctx context.Context, m *Model, ids []int32, skipSpecial 
 }
 
 // EncodeWith calls encode within the memory for prompts.
-func (s *Server) EncodeWith(ctx context.Context, text string, encode func(string) ([]int32, error)) ([]int32, error) {
+func (s *Server) EncodeWith(ctx context.Context, text string,
+	encode func(context.Context, string) ([]int32, error)) ([]int32, error) {
 	return prompt.Encode(ctx, s.prompts, text, encode)
 }

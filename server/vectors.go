@@ -61,8 +61,8 @@ func (s *Server) inputTokens(ctx context.Context, m *Model, q EmbedRequest) (ids
 	ids = q.Input.ids
 	for i, text := range q.Input.Texts {
 		cut := false
-		one, err := prompt.Encode(ctx, s.prompts, text, func(text string) (one []int32, err error) {
-			one, cut, err = m.EncodeWithin(text, limit)
+		one, err := prompt.Encode(ctx, s.prompts, text, func(ctx context.Context, text string) (one []int32, err error) {
+			one, cut, err = m.EncodeWithin(ctx, text, limit)
 			return one, err
 		})
 		if err != nil {

@@ -1,16 +1,20 @@
 package tokenizer
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/encode"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/normalize"
 	"github.com/ingotml/ingot/tokenizer/pretokenize"
+	"github.com/ingotml/ingot/tokenizer/trie"
 )
 
 // addedToken is a token that is matched in the text before other processing.
@@ -33,8 +37,8 @@ type addedVocabulary struct {
 	special map[string]bool
 	top     int32 // one more than the highest id of an added token
 
-	plain      matcher // of tokens that are matched in the original text
-	normalized matcher
+	plain      *trie.Finder // of tokens that are matched in the original text
+	normalized *trie.Finder
 	// splitSpecial encodes special tokens in the text as ordinary text.
 	splitSpecial bool
 }
@@ -49,6 +53,12 @@ func newAddedVocabulary(m encode.Model) *addedVocabulary {
 // add adds tokens in order. A token in the vocabulary keeps its id; others get the next free id. As in the reference,
 // the ids that files list with added tokens do not matter. Adding a token again updates its properties.
 func (v *addedVocabulary) add(tokens []addedToken, n normalize.Normalizer) error {
+	bytes := 0
+	for _, t := range tokens {
+		bytes += len(t.content)
+	}
+	w := work.Start(context.Background(), encodeLimits(bytes))
+	defer w.Done()
 	next := int32(v.model.Size())
 	if v.top > next {
 		next = v.top
@@ -65,10 +75,16 @@ func (v *addedVocabulary) add(tokens []addedToken, n normalize.Normalizer) error
 			id = next
 			next++
 		}
+		if len(t.content) > limits.TokenBytes {
+			return tooLong(id, t.content)
+		}
 		if t.normalized && n != nil {
-			s, err := n.Normalize(t.content, new(bool))
-			if err != nil {
+			s, err := normalize.NewPass(w, len(t.content)).Take(n, t.content)
+			switch {
+			case err != nil:
 				return err
+			case len(s) > limits.TokenBytes:
+				return tooLong(id, s)
 			}
 			if s == "" { // the reference would split the text at every character
 				return fmt.Errorf("normalizing the token %q leaves an empty string", t.content)
@@ -80,6 +96,10 @@ func (v *addedVocabulary) add(tokens []addedToken, n normalize.Normalizer) error
 		v.put(id, t)
 	}
 	return nil
+}
+
+func tooLong(id int32, token string) error {
+	return fmt.Errorf("token %d has %d bytes; at most %d", id, len(token), limits.TokenBytes)
 }
 
 // put makes a token that of an id, whatever the vocabulary has there.
@@ -103,18 +123,20 @@ func (v *addedVocabulary) matchPlain() {
 
 // index builds the matchers. Call it after the last add.
 func (v *addedVocabulary) index() {
-	for _, id := range slices.Sorted(maps.Keys(v.tokens)) {
+	var plain, normalized []trie.Entry
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(v.tokens))) { // of equal ones, the lowest id wins
 		t := v.tokens[id]
 		if !t.normalized {
-			v.plain.insert(t.content, id)
+			plain = append(plain, trie.Entry{Text: t.content, ID: id})
 			continue
 		}
 		content, ok := v.shown[id]
 		if !ok {
 			content = t.content
 		}
-		v.normalized.insert(content, id)
+		normalized = append(normalized, trie.Entry{Text: content, ID: id})
 	}
+	v.plain, v.normalized = trie.NewFinder(plain), trie.NewFinder(normalized)
 }
 
 func (v *addedVocabulary) id(token string) (int32, bool) {
@@ -135,13 +157,18 @@ func (v *addedVocabulary) token(id int32) (string, bool) {
 	return v.model.Token(id)
 }
 
-// split calls token for each added token that m finds, and text for the text between them. first is as in Emit.
+// split calls token for each added token that f finds, and text for the text between them. first is as in Emit.
 func (v *addedVocabulary) split(
-	m *matcher, s string, first bool, text pretokenize.Emit, token func(int32) error,
+	w *work.Meter, f *trie.Finder, s string, first bool, text pretokenize.Emit, token func(int32) error,
 ) error {
 	start := 0
+	spaces, spacesEnd := 0, 0 // the white space that was skipped last
+	search := f.Search(s)
 	for at := 0; at < len(s); {
-		from, to, id := m.find(s, at)
+		from, to, id, err := search.Next(w, at)
+		if err != nil {
+			return err
+		}
 		if from < 0 {
 			break
 		}
@@ -154,7 +181,10 @@ func (v *addedVocabulary) split(
 			from = chars.SpaceStart(s, from, start)
 		}
 		if t.rstrip {
-			to = chars.Characters().Skip(s, to, chars.ClassSpace)
+			if to < spaces || to > spacesEnd { // the same white space may follow many tokens
+				spaces, spacesEnd = to, chars.Characters().Skip(s, to, chars.ClassSpace)
+			}
+			to = spacesEnd
 		}
 		if start < from {
 			if err := text(s[start:from], first && start == 0); err != nil {
@@ -186,84 +216,4 @@ func isWholeWord(s string, from, to int) bool {
 		}
 	}
 	return true
-}
-
-// matcher finds strings in a text: the leftmost match, and of those the longest.
-type matcher struct {
-	first [256]int32 // node of each first byte; 0: no string starts with it
-	nodes []trieNode // node 0 is unused
-}
-
-// trieNode is one byte of a string. Its siblings are the alternatives for that byte.
-type trieNode struct {
-	child, sibling int32
-	id             int32 // of the string that ends here; -1: none
-	b              byte
-}
-
-// insert adds a string. Of equal strings the first wins; the reference's choice is arbitrary.
-func (m *matcher) insert(s string, id int32) {
-	if s == "" {
-		return
-	}
-	if m.nodes == nil {
-		m.nodes = make([]trieNode, 1)
-	}
-	link := func(to *int32, b byte) int32 {
-		at := int32(len(m.nodes))
-		*to = at
-		m.nodes = append(m.nodes, trieNode{id: -1, b: b})
-		return at
-	}
-	at := m.first[s[0]]
-	if at == 0 {
-		at = link(&m.first[s[0]], s[0])
-	}
-	for i := 1; i < len(s); i++ {
-		next := m.next(at, s[i])
-		if next == 0 {
-			sibling := m.nodes[at].child
-			next = link(&m.nodes[at].child, s[i])
-			m.nodes[next].sibling = sibling
-		}
-		at = next
-	}
-	if m.nodes[at].id < 0 {
-		m.nodes[at].id = id
-	}
-}
-
-// next returns the child of a node for b, or 0.
-func (m *matcher) next(at int32, b byte) int32 {
-	for at = m.nodes[at].child; at != 0 && m.nodes[at].b != b; {
-		at = m.nodes[at].sibling
-	}
-	return at
-}
-
-// find returns the first match that starts at or after at; from is -1 if there is none.
-func (m *matcher) find(s string, at int) (from, to int, id int32) {
-	if m.nodes == nil {
-		return -1, 0, 0
-	}
-	for ; at < len(s); at++ {
-		node := m.first[s[at]]
-		if node == 0 {
-			continue
-		}
-		id = -1
-		for i := at + 1; node != 0; i++ {
-			if m.nodes[node].id >= 0 {
-				to, id = i, m.nodes[node].id
-			}
-			if i == len(s) {
-				break
-			}
-			node = m.next(node, s[i])
-		}
-		if id >= 0 {
-			return at, to, id
-		}
-	}
-	return -1, 0, 0
 }

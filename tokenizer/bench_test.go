@@ -19,7 +19,7 @@ func BenchmarkEncode(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := tok.Encode(text, false); err != nil {
+				if _, err := tok.Encode(b.Context(), text, false); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -32,7 +32,7 @@ func BenchmarkEncodeOneWord(b *testing.B) {
 	tok := loadFixture(b, "llama3")
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := tok.Encode(text, false); err != nil {
+		if _, err := tok.Encode(b.Context(), text, false); err != nil {
 			b.Fatal(err)
 		}
 	}

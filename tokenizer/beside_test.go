@@ -21,12 +21,12 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := int32(plain.Size())
-	word, err := plain.Encode("user", false)
+	word, err := plain.Encode(t.Context(), "user", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const text = "<|im_start|>user"
-	split, err := plain.Encode(text, false)
+	split, err := plain.Encode(t.Context(), text, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		ids, err := tok.Encode(text, false)
+		ids, err := tok.Encode(t.Context(), text, false)
 		if _, known := tok.ID("<|im_start|>"); err != nil || known == (c.want == nil || slices.Equal(c.want, split)) ||
 			c.want != nil && !slices.Equal(ids, c.want) {
 			t.Errorf("%s: %v, want %v (%v)", c.name, ids, c.want, err)

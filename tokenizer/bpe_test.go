@@ -16,7 +16,7 @@ func TestLongWord(t *testing.T) {
 		tok := loadFixture(t, name)
 		for _, unit := range []string{"a", "theandof", " ", "\n", "!", "1", "日", "A日", "'s", "\u0301"} {
 			text := strings.Repeat(unit, 1<<16/len(unit))
-			ids, err := tok.Encode(text, false)
+			ids, err := tok.Encode(t.Context(), text, false)
 			if err != nil {
 				t.Errorf("%s, %q: %v", name, unit, err)
 				continue
@@ -39,7 +39,7 @@ func TestConcurrentUse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for i := range texts {
 		texts[i] = tokenizertest.ScanText(rng, 200)
-		ids, err := tok.Encode(texts[i], true)
+		ids, err := tok.Encode(t.Context(), texts[i], true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for i := range texts {
 				i := (i*7 + worker) % len(texts)
-				got, err := fresh.Encode(texts[i], true)
+				got, err := fresh.Encode(t.Context(), texts[i], true)
 				if err != nil || !slices.Equal(got, want[i]) {
 					t.Errorf("%q: got %v, want %v, %v", texts[i], got, want[i], err)
 				}

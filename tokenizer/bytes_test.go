@@ -19,7 +19,7 @@ func TestBytesAreDecoded(t *testing.T) {
 			} else {
 				tok = loadFixture(t, name)
 			}
-			first, err := tok.Encode("a b", false)
+			first, err := tok.Encode(t.Context(), "a b", false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -82,8 +82,8 @@ func checkCompiled(t *testing.T, c compiler, path string) bool {
 	for _, text := range []string{"", "Hello, world!  It's 1234 o'clock.\n\n\tdef f(x):\r\n",
 		"naïve Ǆ ＡＢＣ 你好 こんにちは 안녕 👩‍👩‍👧 \u202e<s></s>", "<|im_start|>user\n\xff\xfe<|endoftext|>", " ▁▁ a",
 		"the same the same the same"} {
-		a, errA := want.Encode(text, true)
-		b, errB := got.Encode(text, true)
+		a, errA := want.Encode(t.Context(), text, true)
+		b, errB := got.Encode(t.Context(), text, true)
 		if !slices.Equal(a, b) || (errA == nil) != (errB == nil) {
 			t.Errorf("%s: %q has ids %v, %v; want %v, %v", path, text, b, errB, a, errA)
 		}
@@ -173,7 +173,7 @@ func checkDamage(t *testing.T, c compiler, name string, form []byte) {
 			continue
 		}
 		for _, text := range []string{"abab", " xab\n日<0x0A>"} {
-			if _, err := tok.Encode(text, false); err != nil && !errors.Is(err, ErrToken) {
+			if _, err := tok.Encode(t.Context(), text, false); err != nil && !errors.Is(err, ErrToken) {
 				t.Fatalf("%s: byte %d: %v", name, i, err)
 			}
 		}

@@ -62,7 +62,7 @@ func FuzzLoad(f *testing.F) {
 // checkLoaded checks that a tokenizer returns ids below its size, and that streaming equals decoding.
 func checkLoaded(t *testing.T, tok *Tokenizer) {
 	t.Helper()
-	ids, err := tok.Encode(" a aab é 12\n<s>▁ab ﬁ\u0301日", true)
+	ids, err := tok.Encode(t.Context(), " a aab é 12\n<s>▁ab ﬁ\u0301日", true)
 	if err != nil {
 		return
 	}
@@ -137,7 +137,7 @@ func FuzzEncode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for i, tok := range toks {
-			ids, err := tok.Encode(text, true)
+			ids, err := tok.Encode(t.Context(), text, true)
 			if err != nil {
 				t.Fatalf("tokenizer %d: %v", i, err)
 			}
@@ -173,7 +173,7 @@ func FuzzEncodeDecode(f *testing.F) {
 			t.Fatalf("%q reads as %q", text, valid)
 		}
 		for i, tok := range toks {
-			ids, err := tok.Encode(text, false)
+			ids, err := tok.Encode(t.Context(), text, false)
 			if err != nil {
 				t.Fatal(err)
 			}

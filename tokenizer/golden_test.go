@@ -64,7 +64,7 @@ func checkEncode(t *testing.T, tok *Tokenizer, c encodeCase) {
 		special bool
 		want    []int32
 	}{{false, c.IDs}, {true, special}} {
-		got, err := tok.Encode(text, run.special)
+		got, err := tok.Encode(t.Context(), text, run.special)
 		if err != nil {
 			t.Errorf("Encode(%q, %v): %v", text, run.special, err)
 		} else if fmt.Sprint(got) != fmt.Sprint(run.want) {
@@ -231,7 +231,7 @@ func TestCleanUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, err := tok.Encode(input, false)
+		ids, err := tok.Encode(t.Context(), input, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,8 +35,8 @@ func (f *tokenizerFile) build(tokenizerConfig []byte) (_ *Tokenizer, err error) 
 		}
 	}
 	var raw func() bool
-	if steps, ok := t.pre.(pretokenize.Steps); ok {
-		raw = steps.RawBytes
+	if t.pre != nil {
+		raw = t.pre.RawBytes
 	}
 	encode.FollowSplit(t.model, raw)
 	if f.post != nil {

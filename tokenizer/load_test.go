@@ -247,6 +247,6 @@ func TestMissingUnk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = tok.Encode("ax", false)
+	_, err = tok.Encode(t.Context(), "ax", false)
 	tokenizertest.CheckError(t, "ax", err, ErrToken)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/tokenizer/normalize"
 	"github.com/ingotml/ingot/tokenizer/pretokenize"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
@@ -41,7 +43,7 @@ func TestParts(t *testing.T) {
 		t.Run("normalizer"+string(g.Part), func(t *testing.T) {
 			tok := load(t, words, "normalizer", g.Part)
 			for i, text := range all.Texts {
-				got, err := tok.normalizer.Normalize(text, new(bool))
+				got, err := normalize.NewPass(work.Start(t.Context(), work.Limits{}), len(text)).Take(tok.normalizer, text)
 				if err != nil || got != *g.Texts[i] {
 					t.Errorf("%q:\n got %q, %v\nwant %q", text, got, err, *g.Texts[i])
 				}
@@ -94,20 +96,20 @@ func TestParts(t *testing.T) {
 	}
 	for _, g := range all.Posts {
 		tok := load(t, words, "post_processor", g.Part)
-		if got, err := tok.Encode("a", true); err != nil || !slices.Equal(got, g.IDs) {
+		if got, err := tok.Encode(t.Context(), "a", true); err != nil || !slices.Equal(got, g.IDs) {
 			t.Errorf("%s: %v, %v; want %v", g.Part, got, err, g.IDs)
 		}
 	}
 }
 
-func pieces(t testing.TB, p pretokenize.PreTokenizer, s string) []string {
+func pieces(t testing.TB, p pretokenize.Steps, s string) []string {
 	t.Helper()
 	var out []string
-	err := p.Pieces(s, true, func(piece string, _ bool) error {
+	emit := func(piece string, _ bool) error {
 		out = append(out, piece)
 		return nil
-	})
-	if err != nil {
+	}
+	if err := p.Chain(work.Start(t.Context(), work.Limits{}), len(s), emit)(s, true); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -44,7 +44,7 @@ func TestSentencePiecePrograms(t *testing.T) {
 			case int32:
 				want = append(want, part)
 			case string:
-				ids, err := plain.Encode(part, false)
+				ids, err := plain.Encode(t.Context(), part, false)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,7 +65,7 @@ func TestSentencePiecePrograms(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %s: %v", c.config, how, err)
 			}
-			got, err := tok.Encode(text, true)
+			got, err := tok.Encode(t.Context(), text, true)
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: %s: %v, %v; want %v", c.config, how, got, err, want)
 			}

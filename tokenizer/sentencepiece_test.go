@@ -105,7 +105,7 @@ func TestSentencePieceConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, err := tok.Encode(text, special)
+		ids, err := tok.Encode(t.Context(), text, special)
 		if err != nil {
 			t.Fatal(err)
 		}

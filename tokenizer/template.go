@@ -1,6 +1,9 @@
 package tokenizer
 
-import "github.com/ingotml/ingot/tokenizer/jsonfile"
+import (
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/tokenizer/jsonfile"
+)
 
 // template is the post-processor: the special tokens around the ids of a text. nil adds none.
 type template []templatePiece
@@ -70,16 +73,24 @@ func readPair(c jsonfile.Component) (template, error) {
 	return t, nil
 }
 
+// mostTexts bounds how often a template has the text.
+const mostTexts = 4
+
 func readTemplate(c jsonfile.Component) (template, error) {
 	single, err := c.Field("single", jsonfile.ArrayNode)
 	if err != nil {
 		return nil, err
 	}
-	special, err := c.Field("special_tokens", jsonfile.ObjectNode)
+	tokens, err := c.Field("special_tokens", jsonfile.ObjectNode)
 	if err != nil {
 		return nil, err
 	}
+	const most = limits.TokenizerSpecial
+	if len(single.List) > most {
+		return nil, c.Unsupported("with more than %d pieces in single is not supported", most)
+	}
 	t := template{}
+	texts, ids := 0, 0
 	for _, piece := range single.List {
 		if piece.Kind != jsonfile.ObjectNode || len(piece.Keys) != 1 || piece.List[0].Kind != jsonfile.ObjectNode {
 			const message = "has a piece in single that is neither {\"Sequence\": ...} nor {\"SpecialToken\": ...}"
@@ -95,15 +106,21 @@ func readTemplate(c jsonfile.Component) (template, error) {
 				return nil, c.Invalid("uses sequence %q in single, where there is only A", id.Text)
 			}
 			t = append(t, templatePiece{})
+			texts++
 		case "SpecialToken":
-			ids, err := specialIDs(c, special.Get(id.Text), id.Text)
+			special, err := specialIDs(c, tokens.Get(id.Text), id.Text)
 			if err != nil {
 				return nil, err
 			}
-			t = append(t, templatePiece{ids})
+			t = append(t, templatePiece{special})
+			ids += len(special)
 		default:
 			return nil, c.Unsupported("with a piece of kind %q is not supported", kind)
 		}
+	}
+	if texts > mostTexts || ids > most {
+		return nil, c.Unsupported("with %d texts and %d special tokens in single is not supported: at most %d and %d", texts,
+			ids, mostTexts, most)
 	}
 	return t, nil
 }

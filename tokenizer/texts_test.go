@@ -84,7 +84,7 @@ func (g *generator) digest(t testing.TB, tok *Tokenizer, size, texts int) string
 	for range texts {
 		text := g.text()
 		encode := func(special bool) []int32 {
-			ids, err := tok.Encode(text, special)
+			ids, err := tok.Encode(t.Context(), text, special)
 			if err != nil {
 				t.Fatalf("%q: %v", text, err)
 			}
@@ -198,7 +198,7 @@ func TestLongTexts(t *testing.T) {
 		"e\u0301", "\u0600", "\u1100", "क\u094d", "<|", "\xff", "\U0001f469\u200d", "aя"} {
 		text := strings.Repeat(unit, size/len(unit))
 		for name, tok := range toks {
-			ids, err := tok.Encode(text, true)
+			ids, err := tok.Encode(t.Context(), text, true)
 			if err != nil {
 				t.Fatalf("%s, %q: %v", name, unit, err)
 			}

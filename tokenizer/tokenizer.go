@@ -1,6 +1,11 @@
 package tokenizer
 
 import (
+	"context"
+	"errors"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/decode"
 	"github.com/ingotml/ingot/tokenizer/encode"
@@ -13,17 +18,40 @@ import (
 type Tokenizer struct {
 	model      encode.Model
 	added      *addedVocabulary
-	normalizer normalize.Normalizer     // nil: none
-	pre        pretokenize.PreTokenizer // nil: none
-	template   template                 // nil: none
+	normalizer normalize.Normalizer // nil: none
+	pre        pretokenize.Steps    // nil: none
+	template   template             // nil: none
 	decoder    decode.Decoder
 	bos, eos   int32 // -1: none
 }
 
 // Encode returns the ids of text. With special it includes what the post-processor adds (BOS, EOS). Special tokens in
-// the text are recognized either way. The empty text has no ids of its own. It returns ErrTimeout, or ErrToken if the
-// unk_token is not in the vocabulary.
-func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
+// the text are recognized either way. The empty text has no ids of its own. It ends with its context, and returns
+// ErrTimeout if the text takes too much work, or ErrToken if the unk_token is not in the vocabulary.
+func (t *Tokenizer) Encode(ctx context.Context, text string, special bool) ([]int32, error) {
+	w := work.Start(ctx, encodeLimits(len(text)))
+	defer w.Done()
+	err := w.Look()
+	var ids []int32
+	if err == nil {
+		ids, err = t.encode(w, text)
+	}
+	switch {
+	case errors.Is(err, work.ErrLimit):
+		return nil, fault.Errorf(ErrTimeout, "tokenizer: a text of %d bytes: %v", len(text), err)
+	case err != nil:
+		return nil, err
+	}
+	return t.template.apply(ids, special), nil
+}
+
+// encodeLimits bound the work of encoding a text of n bytes.
+func encodeLimits(n int) work.Limits {
+	return work.Limits{Units: limits.EncodeWork + limits.EncodeWorkPerByte*int64(n)}
+}
+
+// encode returns the ids of text alone.
+func (t *Tokenizer) encode(w *work.Meter, text string) ([]int32, error) {
 	text = chars.ValidText(text)
 	e := t.model.Encoder()
 	defer e.Release()
@@ -33,28 +61,24 @@ func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
 		return nil
 	}
 	piece := func(s string, _ bool) (err error) {
-		ids, err = e.Append(ids, s)
+		ids, err = e.Append(w, ids, s)
 		return err
 	}
-	words := pretokenize.Emit(piece)
-	if t.pre != nil {
-		words = func(s string, first bool) error { return t.pre.Pieces(s, first, piece) }
-	}
-	normalized := func(s string, first bool) error { return t.added.split(&t.added.normalized, s, first, words, token) }
+	words := t.pre.Chain(w, len(text), piece)
+	normalized := func(s string, first bool) error { return t.added.split(w, t.added.normalized, s, first, words, token) }
 	plain := normalized
 	if t.normalizer != nil {
+		pass := normalize.NewPass(w, len(text))
 		plain = func(s string, first bool) error {
-			s, err := t.normalizer.Normalize(s, &first)
+			pass.Head = first
+			s, err := pass.Take(t.normalizer, s)
 			if err != nil || s == "" {
 				return err
 			}
-			return normalized(s, first)
+			return normalized(s, pass.Head)
 		}
 	}
-	if err := t.added.split(&t.added.plain, text, true, plain, token); err != nil {
-		return nil, err
-	}
-	return t.template.apply(ids, special), nil
+	return ids, t.added.split(w, t.added.plain, text, true, plain, token)
 }
 
 // Decode returns the text of ids. skipSpecial leaves out special tokens. Ids that the vocabulary does not have add

@@ -41,7 +41,7 @@ func TestUserDefinedUnigram(t *testing.T) {
 	for text, want := range map[string][]int32{
 		"a  at": {1, 5, 1, 2}, "a at": {1, 4}, "abc": {7}, "abcab": {7, 6},
 	} {
-		if got, err := tok.Encode(text, false); err != nil || !slices.Equal(got, want) {
+		if got, err := tok.Encode(t.Context(), text, false); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestLongUnigram(t *testing.T) {
 		x = (x*1103515245 + 12345) % (1 << 31)
 		b.WriteByte("abcdefgh eitaon"[(x>>16)%15])
 	}
-	ids, err := loadSentencePiece(t, "sp-unigram").Encode(b.String(), false)
+	ids, err := loadSentencePiece(t, "sp-unigram").Encode(t.Context(), b.String(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

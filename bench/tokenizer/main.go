@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -44,7 +45,7 @@ func serve() error {
 			texts[textPath] = string(data)
 		}
 		began := time.Now()
-		ids, err := loaded[path].Encode(texts[textPath], false)
+		ids, err := loaded[path].Encode(context.Background(), texts[textPath], false)
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,8 @@ func Render(ctx context.Context, b Budget, t chat.Template, r chat.Request) (str
 }
 
 // Encode tokenizes a text within a budget.
-func Encode(ctx context.Context, b Budget, text string, encode func(text string) ([]int32, error)) ([]int32, error) {
+func Encode(ctx context.Context, b Budget, text string,
+	encode func(ctx context.Context, text string) ([]int32, error)) ([]int32, error) {
 	if err := checkText(int64(len(text))); err != nil {
 		return nil, err
 	}
@@ -81,5 +82,5 @@ func Encode(ctx context.Context, b Budget, text string, encode func(text string)
 		return nil, err
 	}
 	defer release()
-	return encode(text)
+	return encode(ctx, text)
 }

@@ -89,7 +89,7 @@ func TestRenderLimits(t *testing.T) {
 // An encoder's memory is reserved before it runs. A text that is too long is rejected first.
 func TestEncodeLimit(t *testing.T) {
 	ran := 0
-	encode := func(string) ([]int32, error) { ran++; return []int32{1}, runtime.ErrNoTokenizer }
+	encode := func(context.Context, string) ([]int32, error) { ran++; return []int32{1}, runtime.ErrNoTokenizer }
 	var p countingBudget
 	_, err := Encode(t.Context(), &p, "text", encode)
 	if !errors.Is(err, runtime.ErrNoTokenizer) || p.most != 4*limits.EncodePerByte || p.held != 0 {

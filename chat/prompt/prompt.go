@@ -15,7 +15,7 @@ import (
 // Model is the model for which a prompt is built: a *processor.Processor.
 type Model interface {
 	BOSEOS() (bos, eos string)
-	EncodeRendered(text string, bos bool) ([]int32, error)
+	EncodeRendered(ctx context.Context, text string, bos bool) ([]int32, error)
 	ShowPictures(text string, pictures []runtime.Picture) (string, []runtime.Picture, error)
 	PicturePlaces(prompt []int32) int
 	CheckPictures() error
@@ -142,8 +142,8 @@ func (s chosen) render(ctx context.Context, m Model, c Conversation) (text strin
 	}
 	if err == nil {
 		text += s.answerStart(text, c)
-		ids, err = Encode(ctx, c.Budget, text, func(text string) ([]int32, error) {
-			return m.EncodeRendered(text, bos)
+		ids, err = Encode(ctx, c.Budget, text, func(ctx context.Context, text string) ([]int32, error) {
+			return m.EncodeRendered(ctx, text, bos)
 		})
 	}
 	return text, ids, err

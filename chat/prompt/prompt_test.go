@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,7 +23,7 @@ type letters struct{ blind bool }
 
 func (letters) BOSEOS() (bos, eos string) { return "^", "$" }
 
-func (letters) EncodeRendered(text string, bos bool) (ids []int32, err error) {
+func (letters) EncodeRendered(_ context.Context, text string, bos bool) (ids []int32, err error) {
 	if bos && !strings.HasPrefix(text, "^") {
 		text = "^" + text
 	}

@@ -22,9 +22,9 @@ type countedLetters struct {
 	encoded *int
 }
 
-func (c countedLetters) EncodeRendered(text string, bos bool) ([]int32, error) {
+func (c countedLetters) EncodeRendered(ctx context.Context, text string, bos bool) ([]int32, error) {
 	*c.encoded++
-	return c.letters.EncodeRendered(text, bos)
+	return c.letters.EncodeRendered(ctx, text, bos)
 }
 
 // A prompt is rendered and tokenized once for any number of responses, each of which has a reader of its own.

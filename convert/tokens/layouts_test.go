@@ -95,7 +95,7 @@ func TestLayouts(t *testing.T) {
 					around = c.Special[i]
 				}
 				for special, want := range map[bool][]int32{false: c.IDs[i], true: around} {
-					got, err := tok.Encode(text, special)
+					got, err := tok.Encode(t.Context(), text, special)
 					if err != nil || !slices.Equal(got, want) {
 						t.Errorf("%q, special %v: %v (%v), want %v", text, special, got, err, want)
 					}
@@ -153,8 +153,8 @@ func TestClassOfTiktoken(t *testing.T) {
 		}
 		tok := load(t, g)
 		for _, text := range l.Texts {
-			a, _ := want.Encode(text, true)
-			if b, err := tok.Encode(text, true); err != nil || !slices.Equal(a, b) {
+			a, _ := want.Encode(t.Context(), text, true)
+			if b, err := tok.Encode(t.Context(), text, true); err != nil || !slices.Equal(a, b) {
 				t.Fatalf("%s, %q: %v (%v), want %v", name, text, b, err, a)
 			}
 		}

@@ -73,7 +73,7 @@ func TestRWKVTokenizer(t *testing.T) {
 			}
 			want, rest = append(want, int32(best)), rest[len(tokens[best]):]
 		}
-		got, err := tok.Encode(text.String(), true)
+		got, err := tok.Encode(t.Context(), text.String(), true)
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%q is %v (%v), want %v", text.String(), got, err, want)
 		}
@@ -81,7 +81,7 @@ func TestRWKVTokenizer(t *testing.T) {
 			t.Errorf("%q comes back as %q (%v)", text.String(), back, err)
 		}
 	}
-	ids, err := tok.Encode("ab"+rwkvEnd+"c", true)
+	ids, err := tok.Encode(t.Context(), "ab"+rwkvEnd+"c", true)
 	if err != nil || len(ids) != 3 || ids[1] != 0 {
 		t.Errorf("the end of a text in a text is %v (%v)", ids, err)
 	}

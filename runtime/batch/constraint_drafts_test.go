@@ -85,7 +85,7 @@ func TestAllowedDrafts(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := func(text string) int32 {
-		ids, err := l.Processor().Tokenizer().Encode(text, false)
+		ids, err := l.Processor().Tokenizer().Encode(t.Context(), text, false)
 		for i := 1; err == nil && i < len(ids); i++ { // a letter may follow a word-start mark
 			if b, ok := l.Processor().Tokenizer().Bytes(ids[i]); ok && string(b) == text {
 				return ids[i]

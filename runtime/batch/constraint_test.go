@@ -25,7 +25,7 @@ func regex(source string) runtime.Format {
 func prompted(t *testing.T, l *Engine, text string, r runtime.Request) runtime.Request {
 	t.Helper()
 	var err error
-	if r.Prompt, err = l.Processor().Encode(text); err != nil {
+	if r.Prompt, err = l.Processor().Encode(t.Context(), text); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -146,7 +146,7 @@ func TestFormatAfter(t *testing.T) {
 		if kept := g.constraint.Allowed(drafts, g.budget); len(kept) != len(drafts) {
 			t.Errorf("before the format, %v of the drafts %v are kept", kept, drafts)
 		}
-		ids, _ := l.Processor().Tokenizer().Encode(free[:40], false)
+		ids, _ := l.Processor().Tokenizer().Encode(t.Context(), free[:40], false)
 		if kept := g.constraint.Allowed(ids, g.budget); len(kept) >= len(ids) || len(kept) < 3 {
 			t.Errorf("%d of %d drafts are kept, which extend into the format", len(kept), len(ids))
 		}

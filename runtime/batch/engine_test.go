@@ -134,7 +134,7 @@ func TestGenerateEndsAtEOS(t *testing.T) {
 // The demo model generates text. A stop text that spans tokens ends it, and no part of the stop text is emitted.
 func TestGenerateText(t *testing.T) {
 	l := loadModel(t, "demo")
-	prompt, err := l.Processor().Encode("Once upon a time")
+	prompt, err := l.Processor().Encode(t.Context(), "Once upon a time")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := tok.Encode("the cat é", false)
+	ids, err := tok.Encode(t.Context(), "the cat é", false)
 	if err != nil {
 		t.Fatal(err)
 	}

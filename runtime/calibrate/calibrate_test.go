@@ -261,7 +261,7 @@ func TestBuiltin(t *testing.T) {
 	if size < 200_000 {
 		t.Errorf("%d bytes", size)
 	}
-	windows, err := Windows(m.Processor, kinds)
+	windows, err := Windows(t.Context(), m.Processor, kinds)
 	if err != nil || len(windows) < 64 {
 		t.Fatalf("%d windows, %v", len(windows), err)
 	}
@@ -274,7 +274,7 @@ func TestBuiltin(t *testing.T) {
 
 func TestEmptyText(t *testing.T) {
 	m := open(t, "demo")
-	windows, err := Windows(m.Processor, [][]Document{{{Text: ""}}})
+	windows, err := Windows(t.Context(), m.Processor, [][]Document{{{Text: ""}}})
 	if err != nil {
 		t.Fatal(err)
 	}

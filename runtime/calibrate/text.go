@@ -112,7 +112,7 @@ func conversation(text string) (list []Message) {
 // Windows encodes documents and divides them into windows. It takes windows from each kind in turn. The tokens that the
 // tokenizer puts before a text are before each window, except for those of rendered documents, whose first window has
 // them already.
-func Windows(p *processor.Processor, kinds [][]Document) ([][]int32, error) {
+func Windows(ctx context.Context, p *processor.Processor, kinds [][]Document) ([][]int32, error) {
 	if p.Tokenizer() == nil {
 		return nil, fmt.Errorf("%w: the model has no tokenizer", ErrText)
 	}
@@ -121,7 +121,7 @@ func Windows(p *processor.Processor, kinds [][]Document) ([][]int32, error) {
 	for _, kind := range kinds {
 		var list [][]int32
 		for _, d := range kind {
-			windows, err := divide(p, d, limit)
+			windows, err := divide(ctx, p, d, limit)
 			if err != nil {
 				return nil, err
 			}
@@ -146,17 +146,17 @@ func Windows(p *processor.Processor, kinds [][]Document) ([][]int32, error) {
 // least is the length of the shortest window that is worth reading.
 const least = 16
 
-func divide(p *processor.Processor, d Document, limit int) (windows [][]int32, err error) {
+func divide(ctx context.Context, p *processor.Processor, d Document, limit int) (windows [][]int32, err error) {
 	var begin, tokens []int32
 	if d.Rendered {
-		tokens, err = p.EncodeRendered(d.Text, false)
+		tokens, err = p.EncodeRendered(ctx, d.Text, false)
 	} else {
 		if bos, ok := p.Tokenizer().BOS(); ok {
-			if empty, err := p.Encode(""); err == nil && len(empty) > 0 && empty[0] == bos {
+			if empty, err := p.Encode(ctx, ""); err == nil && len(empty) > 0 && empty[0] == bos {
 				begin = []int32{bos}
 			}
 		}
-		tokens, err = p.Tokenizer().Encode(d.Text, false)
+		tokens, err = p.Tokenizer().Encode(ctx, d.Text, false)
 	}
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (f *Formats) Constrain(ctx context.Context, r runtime.Request, budget int) 
 	}
 	if bounded {
 		var err error
-		if c.inserted, err = f.tok.Encode(r.Format.After, false); err != nil {
+		if c.inserted, err = f.tok.Encode(ctx, r.Format.After, false); err != nil {
 			return nil, err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 func vocabulary(t *tokenizer.Tokenizer, ends []int32, logits int64) *grammar.Vocabulary {
 	tokens := make([][]byte, min(int64(t.Size()), logits))
 	o := grammar.VocabularyOptions{
-		Encode: func(text string) ([]int32, error) { return t.Encode(text, false) }, ID: t.ID, Ends: ends,
+		Encode: func(text string) ([]int32, error) { return t.Encode(context.Background(), text, false) },
+		ID:     t.ID, Ends: ends,
 	}
 	for id := range tokens {
 		tokens[id], _ = t.Bytes(int32(id))

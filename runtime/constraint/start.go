@@ -2,6 +2,7 @@ package constraint
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 
@@ -56,7 +57,7 @@ func (c *Constraint) acceptRest(m *grammar.Matcher, rest []byte) error {
 // exactTokens returns tokens with exactly these bytes: as the tokenizer encodes them, or else the longest ones. It
 // returns nil if there are none.
 func (f *Formats) exactTokens(text []byte) []int32 {
-	if ids, err := f.tok.Encode(string(text), false); err == nil {
+	if ids, err := f.tok.Encode(context.Background(), string(text), false); err == nil {
 		var all []byte
 		for _, id := range ids {
 			all = append(all, f.tokenBytes(id)...)

@@ -80,8 +80,8 @@ func TestCompiledSentencePiece(t *testing.T) {
 				}
 				for _, text := range []string{"", "ab 日本 12ab", "  <user> a\n\té\x00🙂", "<s>ab</s>",
 					"padding-of-the-vocabulary-7"} {
-					a, errA := want.Encode(text, true)
-					b, errB := got.Encode(text, true)
+					a, errA := want.Encode(t.Context(), text, true)
+					b, errB := got.Encode(t.Context(), text, true)
 					if errA != nil || errB != nil || !slices.Equal(a, b) {
 						t.Errorf("%s: %q has ids %v, %v; want %v, %v", when, text, b, errB, a, errA)
 					}

@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,35 +68,37 @@ func (p *Processor) Context() int { return int(p.Config.Facts().Context) }
 
 // Encode returns the token ids of a text, including the special tokens that the tokenizer's configuration adds, such as
 // BOS.
-func (p *Processor) Encode(text string) ([]int32, error) { return p.encode(text, true) }
+func (p *Processor) Encode(ctx context.Context, text string) ([]int32, error) {
+	return p.encode(ctx, text, true)
+}
 
 // Infill returns how the vocabulary marks the parts of a text with a gap, or nil if it has no tokens for that.
 func (p *Processor) Infill() *infill.Format { return infill.Of(p.tok) }
 
 // EncodeRendered returns the token ids of a rendered template. With bos, it adds the special tokens of the tokenizer's
 // configuration, unless the text already begins with the BOS token.
-func (p *Processor) EncodeRendered(text string, bos bool) ([]int32, error) {
+func (p *Processor) EncodeRendered(ctx context.Context, text string, bos bool) ([]int32, error) {
 	if begin, _ := p.BOSEOS(); begin != "" && strings.HasPrefix(text, begin) {
 		bos = false
 	}
-	return p.encode(text, bos)
+	return p.encode(ctx, text, bos)
 }
 
-func (p *Processor) encode(text string, special bool) ([]int32, error) {
+func (p *Processor) encode(ctx context.Context, text string, special bool) ([]int32, error) {
 	if p.tok == nil {
 		return nil, fmt.Errorf("%w: give the prompt as token ids", runtime.ErrNoTokenizer)
 	}
-	return p.tok.Encode(text, special)
+	return p.tok.Encode(ctx, text, special)
 }
 
 // EncodeWithin encodes a text like Encode, cut to at most limit tokens. It removes tokens at the end of the text, but
 // keeps those that the tokenizer adds around it. cut reports whether it removed any.
-func (p *Processor) EncodeWithin(text string, limit int) (ids []int32, cut bool, err error) {
-	ids, err = p.Encode(text)
+func (p *Processor) EncodeWithin(ctx context.Context, text string, limit int) (ids []int32, cut bool, err error) {
+	ids, err = p.Encode(ctx, text)
 	if err != nil || len(ids) <= limit {
 		return ids, false, err
 	}
-	own, err := p.encode(text, false)
+	own, err := p.encode(ctx, text, false)
 	if err != nil {
 		return nil, false, err
 	}

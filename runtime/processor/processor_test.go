@@ -26,7 +26,7 @@ func TestEncodeWithin(t *testing.T) {
 	}
 	p := &Processor{tok: tok}
 	const text = "Once upon a time there was a small lamp."
-	whole, err := p.Encode(text)
+	whole, err := p.Encode(t.Context(), text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestEncodeWithin(t *testing.T) {
 		1: whole[:1], 2: {whole[0], whole[n-1]}, 5: slices.Concat(whole[:4], whole[n-1:]),
 		n - 1: slices.Concat(whole[:n-2], whole[n-1:]), n: whole, n + 1: whole,
 	} {
-		ids, cut, err := p.EncodeWithin(text, limit)
+		ids, cut, err := p.EncodeWithin(t.Context(), text, limit)
 		if err != nil || !slices.Equal(ids, want) || cut != (limit < n) {
 			t.Errorf("within %d: %v, %v, %v; want %v of %v", limit, ids, cut, err, want, whole)
 		}
@@ -83,7 +83,7 @@ func TestShowPictures(t *testing.T) {
 			t.Errorf("%q: %v", test.text, err)
 		}
 	}
-	ids, err := processor.Encode(p + "x" + p)
+	ids, err := processor.Encode(t.Context(), p+"x"+p)
 	if err != nil || processor.PicturePlaces(ids) != 2 || !slices.Equal(ids[:3], []int32{runtimetest.VisionStart,
 		runtimetest.ImagePad, runtimetest.VisionEnd}) {
 		t.Errorf("ids %v, %v", ids, err)

@@ -38,7 +38,7 @@ func Against(
 	if err := m.Processor.CheckHead(); err != nil {
 		return nil, err
 	}
-	begin, tokens, err := commonTokens(m.Processor, base.Processor, text)
+	begin, tokens, err := commonTokens(ctx, m.Processor, base.Processor, text)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func Against(
 }
 
 // commonTokens returns the tokens of a text, and the token to put before each window of them, if any.
-func commonTokens(m, base *processor.Processor, text string) (begin, tokens []int32, err error) {
+func commonTokens(ctx context.Context, m, base *processor.Processor, text string) (begin, tokens []int32, err error) {
 	if a, b := m.Config.Facts().Vocab, base.Config.Facts().Vocab; a != b {
 		return nil, nil, fmt.Errorf("one has logits for %d tokens, the other for %d: %w", a, b, ErrNotComparable)
 	}
@@ -84,7 +84,7 @@ func commonTokens(m, base *processor.Processor, text string) (begin, tokens []in
 	var all [2][2][]int32
 	for i, of := range []*processor.Processor{m, base} {
 		for j, s := range []string{"", text} {
-			if all[i][j], err = of.Tokenizer().Encode(s, j == 0); err != nil {
+			if all[i][j], err = of.Tokenizer().Encode(ctx, s, j == 0); err != nil {
 				return nil, nil, err
 			}
 		}

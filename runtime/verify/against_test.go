@@ -22,7 +22,7 @@ func TestAgainst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, tokens, err := commonTokens(l.Model().Processor, l.Model().Processor, quality.Text)
+	begin, tokens, err := commonTokens(t.Context(), l.Model().Processor, l.Model().Processor, quality.Text)
 	if err != nil {
 		t.Fatal(err)
 	}

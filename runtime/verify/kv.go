@@ -21,7 +21,7 @@ func KVTypes(
 	if err := m.Processor.CheckHead(); err != nil {
 		return nil, err
 	}
-	begin, tokens, err := commonTokens(m.Processor, m.Processor, text)
+	begin, tokens, err := commonTokens(ctx, m.Processor, m.Processor, text)
 	if err != nil {
 		return nil, err
 	}

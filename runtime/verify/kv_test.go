@@ -32,7 +32,7 @@ func TestKVTypes(t *testing.T) {
 	if kl[0] != 0 || !(0 < kl[1] && kl[1] < kl[2]) {
 		t.Errorf("mean divergences of plain, q8 and q4: %v", kl)
 	}
-	begin, tokens, err := commonTokens(m.Processor, m.Processor, quality.Text)
+	begin, tokens, err := commonTokens(t.Context(), m.Processor, m.Processor, quality.Text)
 	if err != nil {
 		t.Fatal(err)
 	}

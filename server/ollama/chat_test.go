@@ -117,7 +117,7 @@ func TestChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := m.EncodeRendered("system:brief|user:Hi|assistant:"+
+	want, err := m.EncodeRendered(t.Context(), "system:brief|user:Hi|assistant:"+
 		"{\"name\": \"f\", \"arguments\": {\"x\": 1}}|tool:2|T=f|think=False", true)
 	if err != nil {
 		t.Fatal(err)

@@ -287,7 +287,7 @@ func TestCapabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := m.EncodeRendered("system:brief|user:Hi|think=-", true)
+	want, err := m.EncodeRendered(t.Context(), "system:brief|user:Hi|think=-", true)
 	if err != nil {
 		t.Fatal(err)
 	}

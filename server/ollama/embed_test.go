@@ -17,7 +17,7 @@ func TestEmbed(t *testing.T) {
 	}
 	ids := func(text string) []int32 {
 		t.Helper()
-		ids, err := m.Encode(text)
+		ids, err := m.Encode(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func TestSuffix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := m.Encode("<|fim_prefix|>Once<|fim_suffix|> a time<|fim_middle|>")
+	want, err := m.Encode(t.Context(), "<|fim_prefix|>Once<|fim_suffix|> a time<|fim_middle|>")
 	if err != nil {
 		t.Fatal(err)
 	}

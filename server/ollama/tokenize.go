@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"context"
 	"math"
 	"net/http"
 
@@ -80,8 +81,8 @@ func (s *api) tokensOf(r *http.Request, m *server.Model, q tokenizeRequest) (ids
 		n, err = m.CountPrompt(r.Context(), p.IDs, p.Pictures)
 		return p.IDs, n, err
 	case q.Special != nil && !*q.Special && m.Tokenizer() != nil:
-		ids, err = s.core.EncodeWith(r.Context(), *q.Prompt, func(text string) ([]int32, error) {
-			return m.Tokenizer().Encode(text, false)
+		ids, err = s.core.EncodeWith(r.Context(), *q.Prompt, func(ctx context.Context, text string) ([]int32, error) {
+			return m.Tokenizer().Encode(ctx, text, false)
 		})
 	default:
 		ids, err = s.core.Encode(r.Context(), m, *q.Prompt)

@@ -89,7 +89,7 @@ func TestEchoLogProbs(t *testing.T) {
 			t.Errorf("%s: streamed %+v, whole %+v", name, chunks, got.Choices)
 		}
 	}
-	ids, err := m.Encode("a€b")
+	ids, err := m.Encode(t.Context(), "a€b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,13 +192,13 @@ func TestSuffix(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := func(text string) []int32 {
-		out, err := m.Tokenizer().Encode(text, false)
+		out, err := m.Tokenizer().Encode(t.Context(), text, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
-	whole, err := m.Encode("<|fim_prefix|>Once<|fim_suffix|> a time<|fim_middle|>")
+	whole, err := m.Encode(t.Context(), "<|fim_prefix|>Once<|fim_suffix|> a time<|fim_middle|>")
 	if err != nil {
 		t.Fatal(err)
 	}

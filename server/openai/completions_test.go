@@ -63,7 +63,8 @@ func TestCompletions(t *testing.T) {
 	once := f.Parrot.Last(t)
 	if m, err := f.Find(t.Context(), "talk"); err != nil {
 		t.Fatal(err)
-	} else if want, err := m.Encode("Once"); err != nil || !slices.Equal(once.Prompt, want) || once.MaxTokens != 5 ||
+	} else if want, err := m.Encode(t.Context(), "Once"); err != nil || !slices.Equal(once.Prompt, want) ||
+		once.MaxTokens != 5 ||
 		once.Special {
 		t.Errorf("request %+v, want the prompt %v, %v", once, want, err)
 	}

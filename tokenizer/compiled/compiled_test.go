@@ -68,7 +68,7 @@ func loadedAs(t *testing.T, load loader, dir string, data []byte) (ids []int32, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ids, err = tok.Encode("<s>abaxb", false); err != nil {
+	if ids, err = tok.Encode(t.Context(), "<s>abaxb", false); err != nil {
 		t.Fatal(err)
 	}
 	return ids, read

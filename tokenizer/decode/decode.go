@@ -7,7 +7,9 @@ package decode
 import (
 	"slices"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
+	"github.com/ingotml/ingot/tokenizer/pattern"
 	"github.com/ingotml/ingot/tokenizer/pretokenize"
 )
 
@@ -69,7 +71,30 @@ func New(n *jsonfile.Node) (Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decoderSteps(nil, c)
+	steps, err := decoderSteps(nil, c)
+	if err == nil {
+		err = c.CheckSteps(len(steps))
+	}
+	if err == nil && steps.growth() > limits.DecodedTimes {
+		err = c.Unsupported("makes tokens more than %d times as long, which is not supported", limits.DecodedTimes)
+	}
+	return steps, err
+}
+
+// growth bounds how many times as long as the tokens a text is, apart from what is put between them.
+func (d Decoder) growth() int {
+	times := 1
+	for _, step := range d {
+		if r, ok := step.(replaceDecoder); ok && times <= limits.DecodedTimes {
+			from, literal := r.p.(pattern.Literal)
+			if literal {
+				times *= max(1, (len(r.content)+len(from)-1)/len(from))
+			} else { // it may match before each character
+				times *= 1 + len(r.content)
+			}
+		}
+	}
+	return times
 }
 
 // decoderSteps appends the steps of c and flattens sequences.

@@ -1,8 +1,12 @@
 package decode
 
 import (
+	"context"
+	"math"
 	"strings"
+	"time"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/normalize"
 	"github.com/ingotml/ingot/tokenizer/pattern"
@@ -30,18 +34,35 @@ func newReplaceDecoder(c jsonfile.Component) (replaceDecoder, error) {
 func (replaceDecoder) fuses(fused bool) bool { return fused }
 
 func (r replaceDecoder) start(fused bool) decoding {
-	if !fused {
-		return mapped(r.apply)
+	from, literal := r.p.(pattern.Literal)
+	once := &replaceOnce{replaceDecoder: r}
+	switch {
+	case literal && fused:
+		return newReplacing(string(from), r.content)
+	case fused:
+		return &buffered{apply: once.apply}
 	}
-	if l, ok := r.p.(pattern.Literal); ok {
-		return &replacing{from: string(l), to: r.content}
-	}
-	return &buffered{apply: r.apply}
+	return mapped(once.apply)
 }
 
+// replaceOnce is a replaceDecoder for one text.
+type replaceOnce struct {
+	replaceDecoder
+	spent time.Duration
+}
+
+// decodeTime bounds the time of a pattern in one text.
+const decodeTime = 2 * time.Second
+
 // apply returns the token unchanged if the pattern takes too long, because decoding cannot return an error.
-func (r replaceDecoder) apply(s string) string {
-	out, _, err := normalize.ReplaceAll(r.p, s, r.content, normalize.MaxBytes(len(s)))
+func (r *replaceOnce) apply(s string) string {
+	if r.spent >= decodeTime {
+		return s
+	}
+	begun := time.Now()
+	m := work.Start(context.Background(), work.Limits{Time: decodeTime})
+	out, _, err := normalize.ReplaceAll(m, r.p, s, r.content, math.MaxInt)
+	r.spent += time.Since(begun)
 	if err != nil {
 		return s
 	}
@@ -55,39 +76,52 @@ func (f mapped) token(s string, emit func(string)) { emit(f(s)) }
 func (mapped) end(func(string))                    {}
 
 // replacing replaces a literal in a token that arrives in parts. It holds back the end that may be the start of a
-// match.
+// match. Time is linear (Knuth, Morris and Pratt, https://doi.org/10.1137/0206024).
 type replacing struct {
 	from, to string
-	held     string
+	shorter  []int // by length of a start of from, from 1 on: of the longest end of it that is a shorter start
+	held     int   // length of the start of from that is held back
+}
+
+func newReplacing(from, to string) *replacing {
+	r := &replacing{from: from, to: to, shorter: make([]int, len(from)+1)}
+	for n := 2; n <= len(from); n++ {
+		k := r.shorter[n-1]
+		for k > 0 && from[k] != from[n-1] {
+			k = r.shorter[k]
+		}
+		if from[k] == from[n-1] {
+			k++
+		}
+		r.shorter[n] = k
+	}
+	return r
 }
 
 func (r *replacing) token(s string, emit func(string)) {
-	s = r.held + s
 	var b strings.Builder
-	for {
-		at := strings.Index(s, r.from)
-		if at < 0 {
-			break
+	for i := range len(s) {
+		for r.held > 0 && r.from[r.held] != s[i] {
+			next := r.shorter[r.held]
+			b.WriteString(r.from[:r.held-next])
+			r.held = next
 		}
-		b.WriteString(s[:at])
-		b.WriteString(r.to)
-		s = s[at+len(r.from):]
+		if r.from[r.held] != s[i] {
+			b.WriteByte(s[i])
+		} else if r.held++; r.held == len(r.from) {
+			b.WriteString(r.to)
+			r.held = 0
+		}
 	}
-	keep := min(len(r.from)-1, len(s))
-	for !strings.HasPrefix(r.from, s[len(s)-keep:]) {
-		keep--
-	}
-	b.WriteString(s[:len(s)-keep])
-	r.held = s[len(s)-keep:]
 	if b.Len() > 0 {
 		emit(b.String())
 	}
 }
 
 func (r *replacing) end(emit func(string)) {
-	if r.held != "" {
-		emit(r.held)
-		r.held = ""
+	if r.held > 0 {
+		emit(r.from[:r.held])
+		r.held = 0
 	}
 }
 
@@ -101,7 +135,7 @@ func newStripDecoder(c jsonfile.Component) (d stripDecoder, err error) {
 	if d.content, err = c.Char("content"); err != nil {
 		return d, err
 	}
-	const limit = 1 << 16
+	const limit = 256 // what may still be stripped is copied with each token
 	if _, err = c.Field("start", jsonfile.NumberNode); err != nil {
 		return d, err
 	}
@@ -273,7 +307,7 @@ func (d bpeDecoder) start(fused bool) decoding {
 			return passThrough{}
 		}
 	} else if fused {
-		return &replacing{from: string(d)}
+		return newReplacing(string(d), "")
 	}
 	return &suffixes{suffix: string(d)}
 }

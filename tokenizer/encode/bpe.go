@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/fault"
 )
@@ -109,21 +110,21 @@ func (m *bpe) canSplitWords() bool {
 	return true
 }
 
-func (e *bpeEncoder) Append(ids []int32, piece string) (_ []int32, err error) {
+func (e *bpeEncoder) Append(w *work.Meter, ids []int32, piece string) (_ []int32, err error) {
 	for e.m.perWord {
 		end := wordEnd(piece)
 		if end == len(piece) {
 			break
 		}
-		if ids, err = e.word(ids, piece[:end]); err != nil {
+		if ids, err = e.word(w, ids, piece[:end]); err != nil {
 			return ids, err
 		}
 		piece = piece[end:]
 	}
-	return e.word(ids, piece)
+	return e.word(w, ids, piece)
 }
 
-func (e *bpeEncoder) word(ids []int32, piece string) ([]int32, error) {
+func (e *bpeEncoder) word(w *work.Meter, ids []int32, piece string) ([]int32, error) {
 	if e.m.raw && len(piece) == 1 && e.m.byteIDs[piece[0]] >= 0 {
 		return append(ids, e.m.byteIDs[piece[0]]), nil
 	}
@@ -132,14 +133,14 @@ func (e *bpeEncoder) word(ids []int32, piece string) ([]int32, error) {
 		return append(ids, slot.ids...), nil
 	}
 	n := len(ids)
-	ids, err := e.tokenize(ids, piece)
+	ids, err := e.tokenize(w, ids, piece)
 	if err == nil && slot != nil {
 		slot.set(piece, ids[n:])
 	}
 	return ids, err
 }
 
-func (e *bpeEncoder) tokenize(ids []int32, piece string) ([]int32, error) {
+func (e *bpeEncoder) tokenize(w *work.Meter, ids []int32, piece string) ([]int32, error) {
 	m := e.m
 	if m.ignoreMerges {
 		token := piece
@@ -151,16 +152,22 @@ func (e *bpeEncoder) tokenize(ids []int32, piece string) ([]int32, error) {
 		}
 	}
 	var err error
-	if e.symbols, err = m.split(e.symbols[:0], piece, &e.scratch); err != nil {
+	if e.symbols, err = m.split(w, e.symbols[:0], piece, &e.scratch); err != nil {
 		return ids, err
 	}
-	return m.merges.apply(ids, e.symbols, &e.work), nil
+	return m.merges.apply(w, ids, e.symbols, &e.work)
 }
 
+// symbolWork is what finding a character's symbol costs.
+const symbolWork = 32
+
 // split returns the initial symbols of a piece.
-func (m *bpe) split(symbols []int32, piece string, scratch *[]byte) ([]int32, error) {
+func (m *bpe) split(w *work.Meter, symbols []int32, piece string, scratch *[]byte) ([]int32, error) {
 	u := unknown{m: m}
 	if m.raw {
+		if err := w.Spend(len(piece)); err != nil {
+			return nil, err
+		}
 		for i := 0; i < len(piece); i++ {
 			if id := m.byteIDs[piece[i]]; id >= 0 {
 				symbols = append(u.flush(symbols), id)
@@ -171,6 +178,9 @@ func (m *bpe) split(symbols []int32, piece string, scratch *[]byte) ([]int32, er
 		return u.flush(symbols), nil
 	}
 	for i := 0; i < len(piece); {
+		if err := w.Spend(symbolWork); err != nil {
+			return nil, err
+		}
 		_, n := utf8.DecodeRuneInString(piece[i:])
 		s := (*scratch)[:0]
 		if i > 0 {

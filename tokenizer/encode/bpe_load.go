@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 )
 
@@ -130,6 +131,12 @@ func (m *bpe) setOption(c *jsonfile.Component, name string, v *jsonfile.Node) er
 		if !zeroNumber(v.Text) {
 			return c.Unsupported("with dropout is not supported: its tokens would be random")
 		}
+	case "continuing_subword_prefix", "end_of_word_suffix":
+		if len(v.Text) > limits.TokenAffix {
+			return c.Unsupported("with a %s of %d bytes is not supported: at most %d", name, len(v.Text), limits.TokenAffix)
+		}
+	}
+	switch name {
 	case "unk_token":
 		m.unk, m.hasUnk = v.Text, true
 	case "continuing_subword_prefix":
@@ -169,6 +176,9 @@ func readVocab(r *jsonfile.Reader) (*vocabulary, error) {
 		from := len(text)
 		text = append(text, key...)
 		id, err := r.ID()
+		if err == nil && len(key) > limits.TokenBytes {
+			return tooLong(r, r.Pos, int(id), len(key))
+		}
 		entries = append(entries, entry{from, len(text), id})
 		return err
 	})
@@ -180,6 +190,11 @@ func readVocab(r *jsonfile.Reader) (*vocabulary, error) {
 		return nil, r.FailAt(at, "tokens %q and %q have the same id %d", a, b, id)
 	}
 	return v, nil
+}
+
+// tooLong is the error about a token of more than limits.TokenBytes bytes.
+func tooLong(r *jsonfile.Reader, at, id, bytes int) error {
+	return r.FailAt(at, "token %d has %d bytes; at most %d", id, bytes, limits.TokenBytes)
 }
 
 // readMerges parses both forms: "a b" (older) and ["a", "b"]. A file uses only one of them.
@@ -236,8 +251,8 @@ func (m *bpe) readMerges(r *jsonfile.Reader) error {
 	if err != nil {
 		return err
 	}
-	m.merges = newMergeTable(to.list)
-	return nil
+	m.merges, err = newMergeTable(to.list)
+	return err
 }
 
 // mergeReader collects the merges of a model.

@@ -1,6 +1,11 @@
 package encode
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/tokenizer/fault"
+)
 
 const (
 	// scanLimit is the number of symbols up to which a scan of all pairs per merge beats a heap.
@@ -26,14 +31,23 @@ type mergeSlot struct {
 const freePair = ^uint64(0)
 
 // newMergeTable returns a table of merges. Of equal pairs the last one wins, as in the reference.
-func newMergeTable(merges []mergeSlot) mergeTable {
+func newMergeTable(merges []mergeSlot) (mergeTable, error) {
 	t := mergeTable{}
 	t.resize(1 << max(6, bits.Len(uint(max(1, 2*len(merges))-1))))
 	for _, m := range merges {
-		t.set(int32(m.pair>>32), int32(uint32(m.pair)), m.id, m.rank)
+		if !t.set(int32(m.pair>>32), int32(uint32(m.pair)), m.id, m.rank) {
+			return t, errCollide
+		}
 	}
-	return t
+	return t, nil
 }
+
+// mostProbes bounds the slots that a search in a hash table reads. Tables of published vocabularies need a tenth.
+const mostProbes = 512
+
+// errCollide reports a vocabulary that makes searches long, which only a hostile one does.
+var errCollide = fault.Errorf(fault.ErrUnsupported, "tokenizer: more than %d entries of its vocabulary collide",
+	mostProbes)
 
 // resize rehashes into n slots, a power of two.
 func (t *mergeTable) resize(n int) {
@@ -45,37 +59,45 @@ func (t *mergeTable) resize(n int) {
 	}
 	for _, s := range old {
 		if s.pair != freePair {
-			*t.find(s.pair) = s
+			*t.find(s.pair) = s // in a table twice as large, no search is longer
 		}
 	}
 }
 
 func pairOf(left, right int32) uint64 { return uint64(uint32(left))<<32 | uint64(uint32(right)) }
 
+// find returns the slot of a pair, or the free one where it belongs; nil if the search would be long.
 func (t *mergeTable) find(pair uint64) *mergeSlot {
 	mask := len(t.slots) - 1
-	for i := int(pair * 0x9e3779b97f4a7c15 >> t.shift); ; i = (i + 1) & mask {
-		if s := &t.slots[i&mask]; s.pair == pair || s.pair == freePair {
+	at := int(pair * 0x9e3779b97f4a7c15 >> t.shift)
+	for i := range mostProbes {
+		if s := &t.slots[(at+i)&mask]; s.pair == pair || s.pair == freePair {
 			return s
 		}
 	}
+	return nil
 }
 
-// set adds a merge. Of equal pairs the last one wins, as in the reference.
-func (t *mergeTable) set(left, right, id int32, rank uint32) {
-	s := t.find(pairOf(left, right))
+// set adds a merge. Of equal pairs the last one wins, as in the reference. It returns false if a search would be long.
+func (t *mergeTable) set(left, right, id int32, rank uint32) bool {
+	pair := pairOf(left, right)
+	s := t.find(pair)
+	if s == nil {
+		return false
+	}
 	if s.pair == freePair {
 		if t.used++; 2*t.used > len(t.slots) {
 			t.resize(2 * len(t.slots))
-			s = t.find(pairOf(left, right))
+			s = t.find(pair)
 		}
 	}
-	*s = mergeSlot{pairOf(left, right), rank, id}
+	*s = mergeSlot{pair, rank, id}
+	return true
 }
 
 // rank returns the rank and the merged id of a pair, noRank if it does not merge.
 func (t *mergeTable) rank(left, right int32) (rank uint32, id int32) {
-	if s := t.find(pairOf(left, right)); s.pair != freePair {
+	if s := t.find(pairOf(left, right)); s != nil && s.pair != freePair {
 		return s.rank, s.id
 	}
 	return noRank, 0
@@ -97,23 +119,26 @@ func (b *mergeBuffer) shrink() {
 
 // apply merges symbols, which it overwrites, and appends the result to ids. It always merges the pair with the lowest
 // rank, the leftmost of equal ones.
-func (t *mergeTable) apply(ids, symbols []int32, work *mergeBuffer) []int32 {
+func (t *mergeTable) apply(w *work.Meter, ids, symbols []int32, buffer *mergeBuffer) ([]int32, error) {
 	if len(symbols) <= scanLimit {
-		return append(ids, t.applyShort(symbols, work)...)
+		return append(ids, t.applyShort(symbols, buffer)...), w.Spend(pairWork * len(symbols))
 	}
-	return t.applyLong(ids, symbols, work)
+	return t.applyLong(w, ids, symbols, buffer)
 }
 
-func (t *mergeTable) applyShort(s []int32, work *mergeBuffer) []int32 {
+// pairWork is what a pair of symbols costs, on average.
+const pairWork = 32
+
+func (t *mergeTable) applyShort(s []int32, buffer *mergeBuffer) []int32 {
 	if len(s) < 2 {
 		return s
 	}
-	ranks := work.ranks[:0] // ranks[i] is the rank of the pair at i
+	ranks := buffer.ranks[:0] // ranks[i] is the rank of the pair at i
 	for i := range len(s) - 1 {
 		r, _ := t.rank(s[i], s[i+1])
 		ranks = append(ranks, r)
 	}
-	work.ranks = ranks
+	buffer.ranks = ranks
 	for {
 		best, at := noRank, 0
 		for i, r := range ranks {
@@ -138,10 +163,13 @@ func (t *mergeTable) applyShort(s []int32, work *mergeBuffer) []int32 {
 
 // applyLong keeps the symbols in a linked list and the pairs in a heap, so it takes O(n log n) for n symbols. A heap
 // entry is rank<<32 | position of the left symbol. It is stale if the pair at that position has another rank now.
-func (t *mergeTable) applyLong(ids, s []int32, work *mergeBuffer) []int32 {
+func (t *mergeTable) applyLong(w *work.Meter, ids, s []int32, buffer *mergeBuffer) ([]int32, error) {
 	n := len(s)
-	prev, next, queue := work.prev[:0], work.next[:0], work.queue[:0]
+	prev, next, queue := buffer.prev[:0], buffer.next[:0], buffer.queue[:0]
 	for i := range s {
+		if err := w.Spend(pairWork); err != nil {
+			return ids, err
+		}
 		prev = append(prev, int32(i-1))
 		next = append(next, int32(i+1))
 		if i+1 < n {
@@ -154,6 +182,9 @@ func (t *mergeTable) applyLong(ids, s []int32, work *mergeBuffer) []int32 {
 	h.init()
 	const gone = -1
 	for len(h) > 0 {
+		if err := w.Spend(pairWork); err != nil {
+			return ids, err
+		}
 		top := h.pop()
 		at := int32(uint32(top))
 		if s[at] == gone || int(next[at]) == n {
@@ -181,8 +212,8 @@ func (t *mergeTable) applyLong(ids, s []int32, work *mergeBuffer) []int32 {
 	for i := 0; i < n; i = int(next[i]) {
 		ids = append(ids, s[i])
 	}
-	work.prev, work.next, work.queue = prev, next, h
-	return ids
+	buffer.prev, buffer.next, buffer.queue = prev, next, h
+	return ids, nil
 }
 
 // heap is a binary min-heap. container/heap would box each of millions of entries.

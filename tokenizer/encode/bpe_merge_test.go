@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/limits/work"
 )
 
 // mergeSlowly is the definition of BPE: merge the pair with the lowest rank, the leftmost of equal ones, until there is
@@ -31,7 +33,10 @@ func TestMergesInOrder(t *testing.T) {
 		// Tokens are strings, so equal concatenations are one token, as in real merges.
 		ids := map[string]int32{"a": 0, "b": 1, "c": 2}
 		tokens := []string{"a", "b", "c"}
-		table := newMergeTable(nil)
+		table, err := newMergeTable(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for rank := range uint32(1 + rng.IntN(60)) {
 			a, b := tokens[rng.IntN(len(tokens))], tokens[rng.IntN(len(tokens))]
 			if len(a+b) > 12 {
@@ -50,11 +55,12 @@ func TestMergesInOrder(t *testing.T) {
 			symbols[i] = int32(rng.IntN(3))
 		}
 		want := mergeSlowly(&table, slices.Clone(symbols))
-		var work mergeBuffer
-		if got := table.applyLong(nil, slices.Clone(symbols), &work); !slices.Equal(got, want) {
-			t.Fatalf("heap: %v: got %v, want %v", symbols, got, want)
+		var buffer mergeBuffer
+		w := work.Start(t.Context(), work.Limits{})
+		if got, err := table.applyLong(w, nil, slices.Clone(symbols), &buffer); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("heap: %v: got %v, want %v, %v", symbols, got, want, err)
 		}
-		if got := table.applyShort(slices.Clone(symbols), &work); !slices.Equal(got, want) {
+		if got := table.applyShort(slices.Clone(symbols), &buffer); !slices.Equal(got, want) {
 			t.Fatalf("scan: %v: got %v, want %v", symbols, got, want)
 		}
 	}

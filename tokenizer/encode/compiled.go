@@ -14,9 +14,9 @@ var ErrCompiled = errors.New("not a compiled model of this version")
 
 // Marks of the formats. The last byte is the version.
 const (
-	bpeMark      = "ingot-bpe\x01"
-	sentenceMark = "ingot-spb\x01"
-	unigramMark  = "ingot-uni\x01"
+	bpeMark      = "ingot-bpe\x02"
+	sentenceMark = "ingot-spb\x02"
+	unigramMark  = "ingot-uni\x02"
 )
 
 // Compile returns a model in a form that Compiled or CompiledSentencePiece reads in a few milliseconds, or nil for

@@ -8,6 +8,8 @@ package encode
 import (
 	"maps"
 	"slices"
+
+	"github.com/ingotml/ingot/limits/work"
 )
 
 // Model converts pieces of text to ids. It is immutable; each Encode works with an encoder of its own.
@@ -21,8 +23,8 @@ type Model interface {
 
 // encoder is the working memory of one Encode. release returns it for reuse.
 type encoder interface {
-	// Append appends the ids of a non-empty piece.
-	Append(ids []int32, piece string) ([]int32, error)
+	// Append appends the ids of a non-empty piece, and spends its work.
+	Append(m *work.Meter, ids []int32, piece string) ([]int32, error)
 	Release()
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/sentencepiece"
@@ -63,7 +64,9 @@ func newSentenceBPE(m *sentencepiece.Model) (*sentenceBPE, error) {
 			b.perWord = false
 		}
 	}
-	b.chars = newWordTable(more, entries)
+	if b.chars = newWordTable(more, entries); b.chars == nil {
+		return nil, errCollide
+	}
 	slices.SortFunc(scores, func(x, y float32) int { return cmp.Compare(y, x) })
 	scores = slices.Compact(scores)
 	var merges []mergeSlot
@@ -90,8 +93,9 @@ func newSentenceBPE(m *sentencepiece.Model) (*sentenceBPE, error) {
 			}
 		}
 	}
-	b.merges = newMergeTable(merges)
-	return b, nil
+	var err error
+	b.merges, err = newMergeTable(merges)
+	return b, err
 }
 
 // follow sets what follows from the marked pieces, besides the vocabulary.
@@ -150,14 +154,18 @@ func (e *sentenceEncoder) Release() {
 	e.b.pool.Put(e)
 }
 
-func (e *sentenceEncoder) Append(ids []int32, s string) ([]int32, error) {
+func (e *sentenceEncoder) Append(w *work.Meter, ids []int32, s string) ([]int32, error) {
 	start := len(ids)
 	if !e.b.perWord {
-		return e.b.fuse(e.word(ids, s), start), nil
+		ids, err := e.word(w, ids, s)
+		return e.b.fuse(ids, start), err
 	}
 	for s != "" {
 		end := wordEnd(s)
-		ids = e.cached(ids, s[:end])
+		var err error
+		if ids, err = e.cached(w, ids, s[:end]); err != nil {
+			return ids, err
+		}
 		s = s[end:]
 	}
 	return e.b.fuse(ids, start), nil
@@ -175,26 +183,29 @@ func wordEnd(s string) int {
 	return len(s)
 }
 
-func (e *sentenceEncoder) cached(ids []int32, word string) []int32 {
+func (e *sentenceEncoder) cached(w *work.Meter, ids []int32, word string) ([]int32, error) {
 	slot := e.cache.slot(word)
 	if slot != nil && slot.key == word {
-		return append(ids, slot.ids...)
+		return append(ids, slot.ids...), nil
 	}
 	n := len(ids)
-	ids = e.word(ids, word)
-	if slot != nil {
+	ids, err := e.word(w, ids, word)
+	if err == nil && slot != nil {
 		slot.set(word, ids[n:])
 	}
-	return ids
+	return ids, err
 }
 
-func (e *sentenceEncoder) word(ids []int32, s string) []int32 {
+func (e *sentenceEncoder) word(w *work.Meter, ids []int32, s string) (_ []int32, err error) {
 	b := e.b
 	symbols := e.symbols[:0]
 	for s != "" {
-		n, id := 0, int32(-1)
+		n, id, read := 0, int32(-1), 0
 		if b.user != nil {
-			n, id = b.user.Longest(0, s)
+			n, id, read = b.user.Longest(0, s)
+		}
+		if err := w.Spend(symbolWork + 2*read); err != nil {
+			return ids, err
 		}
 		if id < 0 {
 			_, n = utf8.DecodeRuneInString(s)
@@ -209,7 +220,9 @@ func (e *sentenceEncoder) word(ids []int32, s string) []int32 {
 		s = s[n:]
 	}
 	e.symbols = symbols
-	e.merged = b.merges.apply(e.merged[:0], symbols, &e.work)
+	if e.merged, err = b.merges.apply(w, e.merged[:0], symbols, &e.work); err != nil {
+		return ids, err
+	}
 	for _, id := range e.merged {
 		if id >= b.top {
 			ids = b.unknown(ids, b.chars.token(id-b.top))
@@ -217,7 +230,7 @@ func (e *sentenceEncoder) word(ids []int32, s string) []int32 {
 			ids = append(ids, id)
 		}
 	}
-	return ids
+	return ids, nil
 }
 
 // unknown appends the ids of a character that is not a piece.

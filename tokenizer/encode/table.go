@@ -34,8 +34,8 @@ type entry struct {
 	id       int32
 }
 
-// newWordTable builds the table of the tokens, whose text it may keep. It returns nil if the ids are sparse, or if two
-// tokens or two ids are equal.
+// newWordTable builds the table of the tokens, whose text it may keep. It returns nil if the ids are sparse, if two
+// tokens or two ids are equal, or if the tokens are chosen so that searches would be long.
 func newWordTable(text []byte, entries []entry) *wordTable {
 	top, inOrder := int32(0), true
 	for _, e := range entries {
@@ -69,7 +69,7 @@ func newWordTable(text []byte, entries []entry) *wordTable {
 			continue
 		}
 		at := t.slot(t.token(e.id))
-		if t.slots[at] >= 0 {
+		if at < 0 || t.slots[at] >= 0 {
 			return nil
 		}
 		t.slots[at] = e.id
@@ -90,14 +90,17 @@ func byID(text []byte, entries []entry) ([]byte, []entry) {
 	return out, sorted
 }
 
-// slot returns the slot of a token, or the free slot where it belongs.
+// slot returns the slot of a token, or the free slot where it belongs; -1 if the search would be long.
 func (t *wordTable) slot(token string) int {
 	mask := len(t.slots) - 1
-	at := int(wordHash(token)>>32) & mask
-	for t.slots[at] >= 0 && t.token(t.slots[at]) != token {
-		at = (at + 1) & mask
+	first := int(wordHash(token) >> 32)
+	for i := range mostProbes {
+		at := (first + i) & mask
+		if t.slots[at] < 0 || t.token(t.slots[at]) == token {
+			return at
+		}
 	}
-	return at
+	return -1
 }
 
 // token returns the token of an id below len(ends), which shares text; "": there is none, or it is the empty one.
@@ -115,7 +118,10 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 func (t *wordTable) id(token string) (int32, bool) {
 	id := t.empty
 	if token != "" {
-		id = t.slots[t.slot(token)]
+		id = -1
+		if at := t.slot(token); at >= 0 {
+			id = t.slots[at]
+		}
 	}
 	return max(0, id), id >= 0
 }

@@ -7,9 +7,10 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
-	"github.com/ingotml/ingot/tokenizer/sentencepiece"
 	"github.com/ingotml/ingot/tokenizer/trie"
 )
 
@@ -116,8 +117,8 @@ func readScores(r *jsonfile.Reader) (tokens []string, scores []float64, err erro
 			n++
 			if j == 0 {
 				s, err := r.Str()
-				if len(s) >= sentencepiece.MaxPiece { // viterbi takes time proportional to the longest token
-					return r.FailAt(at, "token %d has %d bytes", i, len(s))
+				if len(s) > limits.TokenBytes {
+					return tooLong(r, at, i, len(s))
 				}
 				tokens = append(tokens, string(s))
 				return err
@@ -170,25 +171,25 @@ func (e *unigramEncoder) Release() {
 	e.m.pool.Put(e)
 }
 
-func (e *unigramEncoder) Append(ids []int32, piece string) ([]int32, error) {
+func (e *unigramEncoder) Append(w *work.Meter, ids []int32, piece string) ([]int32, error) {
 	slot := e.cache.slot(piece)
 	if slot != nil && slot.key == piece {
 		return append(ids, slot.ids...), nil
 	}
 	n := len(ids)
-	ids, err := e.tokenize(ids, piece)
+	ids, err := e.tokenize(w, ids, piece)
 	if err == nil && slot != nil {
 		slot.set(piece, ids[n:])
 	}
 	return ids, err
 }
 
-func (e *unigramEncoder) tokenize(ids []int32, s string) ([]int32, error) {
+func (e *unigramEncoder) tokenize(w *work.Meter, ids []int32, s string) ([]int32, error) {
 	m := e.m
 	if len(s) > math.MaxInt32-1 {
 		return ids, fault.Errorf(fault.ErrToken, "encode: a text of %d bytes is too long", len(s))
 	}
-	if err := e.viterbi(s); err != nil {
+	if err := e.viterbi(w, s); err != nil {
 		return ids, err
 	}
 	// Follow the best segmentation backwards. A run of unknown characters is one token.
@@ -213,7 +214,7 @@ func (e *unigramEncoder) tokenize(ids []int32, s string) ([]int32, error) {
 }
 
 // viterbi fills ends. It adds and compares scores in the reference's order, which decides between equal sums.
-func (e *unigramEncoder) viterbi(s string) error {
+func (e *unigramEncoder) viterbi(w *work.Meter, s string) error {
 	m := e.m
 	if cap(e.ends) < len(s)+1 {
 		e.ends = make([]bestEnd, len(s)+1)
@@ -236,7 +237,8 @@ func (e *unigramEncoder) viterbi(s string) error {
 		}
 		single := false
 		node := int32(0)
-		for i := start; i < len(s); i++ {
+		i := start
+		for ; i < len(s); i++ {
 			child := nodes[node].Base + int32(s[i])
 			slot := &nodes[child]
 			if slot.Parent != node || child == 0 {
@@ -269,6 +271,9 @@ func (e *unigramEncoder) viterbi(s string) error {
 				}
 				*to = bestEnd{score, int32(start), m.unk}
 			}
+		}
+		if err := w.Spend(symbolWork + 4*(i-start)); err != nil {
+			return err
 		}
 		start += width
 	}

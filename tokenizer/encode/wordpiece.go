@@ -3,6 +3,7 @@ package encode
 import (
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/trie"
@@ -88,7 +89,7 @@ func (v *vocabulary) unknown(ids []int32, unk, piece string) ([]int32, error) {
 func (m *wordPiece) Encoder() encoder { return m }
 func (m *wordPiece) Release()         {}
 
-func (m *wordPiece) Append(ids []int32, piece string) ([]int32, error) {
+func (m *wordPiece) Append(w *work.Meter, ids []int32, piece string) ([]int32, error) {
 	if len(piece) > m.maxChars && utf8.RuneCountInString(piece) > m.maxChars {
 		return m.unknown(ids, m.unk, piece)
 	}
@@ -97,7 +98,11 @@ func (m *wordPiece) Append(ids []int32, piece string) ([]int32, error) {
 	for at := 0; at < len(piece); node = m.continues {
 		length, id := 0, int32(-1)
 		if node >= 0 {
-			length, id = m.trie.Longest(node, piece[at:])
+			read := 0
+			length, id, read = m.trie.Longest(node, piece[at:])
+			if err := w.Spend(symbolWork + 2*read); err != nil {
+				return ids, err
+			}
 		}
 		if id < 0 {
 			return m.unknown(ids[:n], m.unk, piece)
@@ -111,7 +116,7 @@ func (m *wordPiece) Append(ids []int32, piece string) ([]int32, error) {
 func (m *wordLevel) Encoder() encoder { return m }
 func (m *wordLevel) Release()         {}
 
-func (m *wordLevel) Append(ids []int32, piece string) ([]int32, error) {
+func (m *wordLevel) Append(_ *work.Meter, ids []int32, piece string) ([]int32, error) {
 	if id, ok := m.ID(piece); ok {
 		return append(ids, id), nil
 	}

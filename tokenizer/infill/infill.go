@@ -9,6 +9,7 @@
 package infill
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -100,21 +101,21 @@ func (f *Format) Ends() []int32 { return f.ends }
 
 // Encode returns the prompt for the gap between two texts, with what the tokenizer adds around a text. A prompt of more
 // than most tokens gets less of both texts: the end of the first one and the beginning of the second one.
-func (f *Format) Encode(prefix, suffix string, most int) ([]int32, error) {
-	ids, err := f.tok.Encode(prefix, false)
+func (f *Format) Encode(ctx context.Context, prefix, suffix string, most int) ([]int32, error) {
+	ids, err := f.tok.Encode(ctx, prefix, false)
 	if err != nil {
 		return nil, err
 	}
-	return f.EncodeAfter(ids, suffix, most)
+	return f.EncodeAfter(ctx, ids, suffix, most)
 }
 
 // EncodeAfter is Encode for a text before the gap that is token ids.
-func (f *Format) EncodeAfter(prefix []int32, suffix string, most int) ([]int32, error) {
-	after, err := f.encodeInner(suffix)
+func (f *Format) EncodeAfter(ctx context.Context, prefix []int32, suffix string, most int) ([]int32, error) {
+	after, err := f.encodeInner(ctx, suffix)
 	if err != nil {
 		return nil, err
 	}
-	around, err := f.tok.Encode("", true)
+	around, err := f.tok.Encode(ctx, "", true)
 	if err != nil {
 		return nil, err
 	}
@@ -155,20 +156,20 @@ const aWord = "☺"
 
 // encodeInner encodes a text inside of a prompt. SentencePiece puts a space before a text, which must not be added
 // there.
-func (f *Format) encodeInner(text string) ([]int32, error) {
+func (f *Format) encodeInner(ctx context.Context, text string) ([]int32, error) {
 	if text == "" {
 		return nil, nil
 	}
-	word, err := f.tok.Encode(aWord, false)
+	word, err := f.tok.Encode(ctx, aWord, false)
 	if err != nil {
 		return nil, err
 	}
 	if first, ok := f.tok.Token(word[0]); !ok || !strings.HasPrefix(first, "▁") {
-		return f.tok.Encode(text, false)
+		return f.tok.Encode(ctx, text, false)
 	}
-	ids, err := f.tok.Encode(aWord+text, false)
+	ids, err := f.tok.Encode(ctx, aWord+text, false)
 	if err != nil || len(ids) < len(word) || !slices.Equal(ids[:len(word)], word) {
-		return f.tok.Encode(text, false)
+		return f.tok.Encode(ctx, text, false)
 	}
 	return ids[len(word):], nil
 }

@@ -59,10 +59,10 @@ func TestFamilies(t *testing.T) {
 			continue
 		}
 		for _, p := range g.Prompts {
-			if ids, err := f.Encode(p.Prefix, p.Suffix, len(p.IDs)); err != nil || !slices.Equal(ids, p.IDs) {
+			if ids, err := f.Encode(t.Context(), p.Prefix, p.Suffix, len(p.IDs)); err != nil || !slices.Equal(ids, p.IDs) {
 				t.Errorf("%s: %q and %q: %v, %v, want %v", name, p.Prefix, p.Suffix, ids, err, p.IDs)
 			}
-			if ids, err := f.Encode(p.Prefix, p.Suffix, len(p.IDs)-1); err != nil || len(ids) != len(p.IDs)-1 {
+			if ids, err := f.Encode(t.Context(), p.Prefix, p.Suffix, len(p.IDs)-1); err != nil || len(ids) != len(p.IDs)-1 {
 				t.Errorf("%s: %q and %q in one token less: %v, %v", name, p.Prefix, p.Suffix, ids, err)
 			}
 		}
@@ -86,13 +86,13 @@ func TestEncodeAfter(t *testing.T) {
 		`{"<s>":{"id":"<s>","ids":[1],"tokens":["<s>"]},"</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]}}}`)
 	f := Of(load(t, "testdata/tokenizers/llama2", map[string]json.RawMessage{"added_tokens": added,
 		"post_processor": both}, `{"bos_token":"<s>","eos_token":"</s>"}`))
-	want, err := f.Encode("the cat", "", math.MaxInt)
+	want, err := f.Encode(t.Context(), "the cat", "", math.MaxInt)
 	if err != nil || want[0] != 1 || slices.Contains(want, 2) {
 		t.Fatalf("%v, %v", want, err)
 	}
 	prefix := want[slices.Index(want, 900)+1:]
 	for _, ids := range [][]int32{prefix, slices.Concat([]int32{1}, prefix)} {
-		if got, err := f.EncodeAfter(ids, "", math.MaxInt); err != nil || !slices.Equal(got, want) {
+		if got, err := f.EncodeAfter(t.Context(), ids, "", math.MaxInt); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v: %v, %v, want %v", ids, got, err, want)
 		}
 	}

@@ -144,6 +144,10 @@ func (c Component) Str(key string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(v.Text) > limits.TokenBytes {
+		return "", c.Unsupported("has a %s of %d bytes, which is not supported: at most %d", key, len(v.Text),
+			limits.TokenBytes)
+	}
 	return v.Text, nil
 }
 
@@ -190,6 +194,14 @@ func (c Component) Parts(key string) ([]Component, error) {
 		}
 	}
 	return out, nil
+}
+
+// CheckSteps fails if a component has more steps than a text may pass.
+func (c Component) CheckSteps(n int) error {
+	if n > limits.TokenizerSteps {
+		return c.Unsupported("with %d steps is not supported: at most %d", n, limits.TokenizerSteps)
+	}
+	return nil
 }
 
 // ParseID returns the token id in n, or false if n is not a valid id.

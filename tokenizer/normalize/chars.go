@@ -12,24 +12,24 @@ import (
 // lower is Lowercase.
 type lower struct{}
 
-func (lower) Normalize(s string, _ *bool) (string, error) { return chars.Lowercase(s), nil }
+func (lower) Normalize(_ *Pass, s string) (string, error) { return chars.Lowercase(s), nil }
 
 // byteLetters is ByteLevel: it maps each byte to its character of the byte-level alphabet.
 type byteLetters struct{}
 
-func (byteLetters) Normalize(s string, _ *bool) (string, error) { return chars.ToByteLevel(s), nil }
+func (byteLetters) Normalize(_ *Pass, s string) (string, error) { return chars.ToByteLevel(s), nil }
 
 // dropping removes the characters for which it returns true.
 type dropping func(c rune) bool
 
-func (drops dropping) Normalize(s string, head *bool) (string, error) {
+func (drops dropping) Normalize(p *Pass, s string) (string, error) {
 	var b strings.Builder
 	last := 0
 	for i := 0; i < len(s); {
 		c, n := utf8.DecodeRuneInString(s[i:])
 		if drops(c) {
 			if i == 0 {
-				*head = false
+				p.Head = false
 			}
 			b.WriteString(s[last:i])
 			last = i + n
@@ -46,7 +46,7 @@ func (drops dropping) Normalize(s string, head *bool) (string, error) {
 // mapping maps each character to another.
 type mapping func(c rune) rune
 
-func (f mapping) Normalize(s string, _ *bool) (string, error) { return strings.Map(f, s), nil }
+func (f mapping) Normalize(_ *Pass, s string) (string, error) { return strings.Map(f, s), nil }
 
 // nmtDrops and nmtSpace are the two steps of Nmt (normalizers/unicode.rs of the reference).
 func nmtDrops(c rune) bool {
@@ -72,11 +72,11 @@ func newStrip(c jsonfile.Component) (n strip, err error) {
 	return n, err
 }
 
-func (n strip) Normalize(s string, head *bool) (string, error) {
+func (n strip) Normalize(p *Pass, s string) (string, error) {
 	if n.left {
 		at := chars.Characters().Skip(s, 0, chars.ClassSpace)
 		if at > 0 {
-			*head = false
+			p.Head = false
 		}
 		s = s[at:]
 	}
@@ -137,7 +137,7 @@ func bertSpace(c rune) rune {
 // spacedChinese puts a space before and after each Chinese character.
 type spacedChinese struct{}
 
-func (spacedChinese) Normalize(s string, _ *bool) (string, error) {
+func (spacedChinese) Normalize(_ *Pass, s string) (string, error) {
 	var b strings.Builder
 	for i, c := range s {
 		if isChinese(c) {

@@ -37,25 +37,28 @@ func newCharsmap(data []byte) (*charsmap, error) {
 	return m, nil
 }
 
-// walk calls found with the length and the value of each entry that is a prefix of s; false stops it.
-func (m *charsmap) walk(s string, found func(length int, value uint32) bool) {
+// walk calls found with the length and the value of each entry that is a prefix of s; false stops it. It returns how
+// much of s it read: the trie of a hostile file may lead through all of it.
+func (m *charsmap) walk(s string, found func(length int, value uint32) bool) (read int) {
 	at := uint32(0)
 	unit := m.trie[0]
 	at ^= unit >> 10 << (unit & (1 << 9) >> 6)
-	for i := 0; i < len(s) && s[i] != 0; i++ {
+	i := 0
+	for ; i < len(s) && s[i] != 0; i++ {
 		at ^= uint32(s[i])
 		if at >= uint32(len(m.trie)) {
-			return
+			return i
 		}
 		unit = m.trie[at]
 		if unit&(1<<31|0xff) != uint32(s[i]) {
-			return
+			return i
 		}
 		at ^= unit >> 10 << (unit & (1 << 9) >> 6)
 		if unit>>8&1 != 0 && at < uint32(len(m.trie)) && !found(i+1, m.trie[at]&(1<<31-1)) {
-			return
+			return i
 		}
 	}
+	return i
 }
 
 // replacement returns the text at an offset.
@@ -76,21 +79,21 @@ func (m *charsmap) first(s string) (to string, ok bool) {
 	return to, ok
 }
 
-// longest returns the replacement of the longest entry that is a prefix of s, and its length. This is SentencePiece's
-// rule.
-func (m *charsmap) longest(s string) (to string, length int) {
+// longest returns the replacement of the longest entry that is a prefix of s, its length, and how much of s it read.
+// This is SentencePiece's rule.
+func (m *charsmap) longest(s string) (to string, length, read int) {
 	value := uint32(0)
-	m.walk(s, func(n int, v uint32) bool {
+	read = m.walk(s, func(n int, v uint32) bool {
 		length, value = n, v
 		return true
 	})
 	if length > 0 {
 		var ok bool
 		if to, ok = m.replacement(value); !ok {
-			return "", 0
+			return "", 0, read
 		}
 	}
-	return to, length
+	return to, length, read
 }
 
 // precompiled is the Precompiled normalizer: it looks up a grapheme of at most 5 bytes as a whole, and its characters
@@ -98,11 +101,11 @@ func (m *charsmap) longest(s string) (to string, length int) {
 type precompiled struct{ *charsmap }
 
 func newPrecompiled(c jsonfile.Component) (Normalizer, error) {
-	text, err := c.Str("precompiled_charsmap")
+	text, err := c.Field("precompiled_charsmap", jsonfile.StringNode)
 	if err != nil {
 		return nil, err
 	}
-	data, err := base64.StdEncoding.DecodeString(text)
+	data, err := base64.StdEncoding.DecodeString(text.Text)
 	if err != nil {
 		return nil, c.Invalid("has a precompiled_charsmap that is not base64")
 	}
@@ -115,7 +118,7 @@ func newPrecompiled(c jsonfile.Component) (Normalizer, error) {
 
 const maxGraphemeBytes = 5
 
-func (p precompiled) Normalize(s string, _ *bool) (string, error) {
+func (p precompiled) Normalize(pass *Pass, s string) (string, error) {
 	t := chars.Properties()
 	var b strings.Builder
 	last := 0
@@ -129,10 +132,13 @@ func (p precompiled) Normalize(s string, _ *bool) (string, error) {
 		return ok
 	}
 	for i := 0; i < len(s); {
-		if b.Len() > MaxBytes(len(s)) {
-			return "", errNormalized(len(s))
+		if b.Len() > pass.Room {
+			return "", pass.tooLong()
 		}
 		end := chars.GraphemeEnd(t, s, i)
+		if err := pass.Spend(4 * (end - i)); err != nil {
+			return "", err
+		}
 		if end-i > maxGraphemeBytes || !replace(i, end) {
 			for i < end {
 				_, n := utf8.DecodeRuneInString(s[i:])

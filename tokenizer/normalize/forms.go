@@ -16,7 +16,7 @@ import (
 // not.
 type unicodeForm struct{ form norm.Form }
 
-func (f unicodeForm) Normalize(s string, _ *bool) (string, error) {
+func (f unicodeForm) Normalize(p *Pass, s string) (string, error) {
 	i := 0
 	for i < len(s) && s[i] < utf8.RuneSelf {
 		i++
@@ -32,12 +32,18 @@ func (f unicodeForm) Normalize(s string, _ *bool) (string, error) {
 	start := max(i-1, 0)
 	b.WriteString(s[:start])
 	for start < len(s) {
+		if b.Len() > p.Room {
+			return "", p.tooLong()
+		}
 		end := start + 1
 		if s[start] >= utf8.RuneSelf {
 			end = start
 		}
 		for end < len(s) && s[end] >= utf8.RuneSelf {
 			end++
+		}
+		if err := p.Spend(islandWork * (end - start)); err != nil {
+			return "", err
 		}
 		if island := s[start:end]; len(island) == 1 || f.form.IsNormalString(island) {
 			b.WriteString(island)
@@ -51,6 +57,9 @@ func (f unicodeForm) Normalize(s string, _ *bool) (string, error) {
 	}
 	return b.String(), nil
 }
+
+// islandWork is what a byte of an island costs.
+const islandWork = 32
 
 type normRune struct {
 	c     rune

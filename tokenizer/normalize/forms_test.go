@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 	"golang.org/x/text/unicode/norm"
 )
@@ -14,7 +15,7 @@ func TestUnicodeForms(t *testing.T) {
 	forms := map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}
 	for _, c := range golden {
 		for name, form := range forms {
-			got, err := unicodeForm{form}.Normalize(c["text"], new(bool))
+			got, err := unicodeForm{form}.Normalize(NewPass(work.Start(t.Context(), work.Limits{}), 1<<20), c["text"])
 			if err != nil || got != c[name] {
 				t.Errorf("%s of %+q:\n got %+q\nwant %+q (%v)", name, c["text"], got, c[name], err)
 			}
@@ -25,7 +26,8 @@ func TestUnicodeForms(t *testing.T) {
 // Long runs of marks get no U+034F inserted, and sorting them takes no quadratic time.
 func TestManyMarks(t *testing.T) {
 	const n = 200_000
-	got, err := unicodeForm{norm.NFC}.Normalize("x"+strings.Repeat("\u0302\u0323", n), new(bool))
+	p := NewPass(work.Start(t.Context(), work.Limits{}), 4*n)
+	got, err := unicodeForm{norm.NFC}.Normalize(p, "x"+strings.Repeat("\u0302\u0323", n))
 	if want := "x\u0323" + strings.Repeat("\u0323", n-1) + strings.Repeat("\u0302", n); err != nil || got != want {
 		t.Errorf("%d bytes, want %d, %v", len(got), len(want), err)
 	}

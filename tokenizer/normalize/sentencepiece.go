@@ -37,27 +37,32 @@ func NewSentencePiece(m *sentencepiece.Model) (*spNormalizer, error) {
 }
 
 // next returns the normalized start of s and the number of bytes of s that it replaces.
-func (n *spNormalizer) next(s string) (to string, width int) {
+func (n *spNormalizer) next(p *Pass, s string) (to string, width int, err error) {
+	work := 8
 	if n.user != nil {
-		if width, id := n.user.Longest(0, s); id >= 0 {
-			return s[:width], width
+		width, id, read := n.user.Longest(0, s)
+		if work += read; id >= 0 {
+			return s[:width], width, p.Spend(work)
 		}
 	}
 	if n.charsmap != nil {
-		if to, width = n.charsmap.longest(s); width > 0 {
-			return to, width
+		read := 0
+		to, width, read = n.charsmap.longest(s)
+		if work += read; width > 0 {
+			return to, width, p.Spend(work + len(to))
 		}
 	}
 	_, width = utf8.DecodeRuneInString(s)
-	return s[:width], width
+	return s[:width], width, p.Spend(work)
 }
 
-func (n *spNormalizer) Normalize(s string, head *bool) (string, error) {
-	limit := MaxBytes(len(s))
-	size := len(s)
+func (n *spNormalizer) Normalize(p *Pass, s string) (string, error) {
 	if n.removeExtra {
 		for s != "" {
-			to, width := n.next(s)
+			to, width, err := n.next(p, s)
+			if err != nil {
+				return "", err
+			}
 			if to != " " {
 				break
 			}
@@ -69,13 +74,16 @@ func (n *spNormalizer) Normalize(s string, head *bool) (string, error) {
 	}
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/2 + 3)
-	if n.Prefix && (*head || n.Everywhere) {
+	if n.Prefix && (p.Head || n.Everywhere) {
 		b.WriteString(n.space)
 	}
 	afterSpace := n.removeExtra
 	kept := 0 // length without trailing spaces
 	for s != "" {
-		to, width := n.next(s)
+		to, width, err := n.next(p, s)
+		if err != nil {
+			return "", err
+		}
 		s = s[width:]
 		if afterSpace {
 			to = strings.TrimLeft(to, " ")
@@ -98,8 +106,8 @@ func (n *spNormalizer) Normalize(s string, head *bool) (string, error) {
 			to = to[at+1:]
 			afterSpace = n.removeExtra
 		}
-		if b.Len() > limit {
-			return "", errNormalized(size)
+		if b.Len() > p.Room {
+			return "", p.tooLong()
 		}
 	}
 	out := b.String()

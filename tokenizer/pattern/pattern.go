@@ -9,14 +9,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 )
 
 // Pattern finds its matches in a text.
 type Pattern interface {
 	// Matches calls found with the bounds of each match, in order and without overlap. It reports empty matches where the
-	// reference does: not right after another match.
-	Matches(s string, found func(start, end int) error) error
+	// reference does: not right after another match. It spends its work.
+	Matches(m *work.Meter, s string, found func(start, end int) error) error
 }
 
 // New parses the "pattern" of a Split or Replace.
@@ -30,6 +32,9 @@ func New(c jsonfile.Component) (Pattern, error) {
 	}
 	switch v.Keys[0] {
 	case "String":
+		if n := len(v.List[0].Text); n > limits.TokenBytes {
+			return nil, c.Unsupported("with a pattern of %d bytes is not supported: at most %d", n, limits.TokenBytes)
+		}
 		return Literal(v.List[0].Text), nil
 	case "Regex":
 		return newRegex(c, v.List[0].Text)
@@ -48,7 +53,10 @@ func newRegex(c jsonfile.Component, expr string) (Pattern, error) {
 // Literal matches itself. The empty literal matches before each character and at the end.
 type Literal string
 
-func (l Literal) Matches(s string, found func(start, end int) error) error {
+func (l Literal) Matches(m *work.Meter, s string, found func(start, end int) error) error {
+	if err := m.Spend(len(s)); err != nil {
+		return err
+	}
 	if l == "" {
 		for i := range s {
 			if err := found(i, i); err != nil {
@@ -72,9 +80,12 @@ func (l Literal) Matches(s string, found func(start, end int) error) error {
 // Runes matches single characters.
 type Runes func(c rune) bool
 
-func (p Runes) Matches(s string, found func(start, end int) error) error {
+func (p Runes) Matches(m *work.Meter, s string, found func(start, end int) error) error {
 	for i := 0; i < len(s); {
 		c, n := utf8.DecodeRuneInString(s[i:])
+		if err := m.Spend(4); err != nil {
+			return err
+		}
 		if p(c) {
 			if err := found(i, i+n); err != nil {
 				return err

@@ -1,12 +1,14 @@
 package pattern
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
@@ -97,7 +99,11 @@ func digits(rng *rand.Rand) string {
 
 func places(t testing.TB, p Pattern, s string) (out []int) {
 	t.Helper()
-	if err := p.Matches(s, func(start, end int) error { out = append(out, start, end); return nil }); err != nil {
+	found := func(start, end int) error {
+		out = append(out, start, end)
+		return nil
+	}
+	if err := p.Matches(work.Start(t.Context(), work.Limits{}), s, found); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -137,7 +143,7 @@ func TestLongRuns(t *testing.T) {
 		}
 		for name, text := range runs {
 			last := -1
-			err := s.Matches(text, func(start, end int) error {
+			err := s.Matches(work.Start(t.Context(), work.Limits{}), text, func(start, end int) error {
 				if start < last || end < start {
 					t.Fatalf("%s on %q: a match from %d to %d after %d", expr, name, start, end, last)
 				}
@@ -154,7 +160,7 @@ func TestLongRuns(t *testing.T) {
 func bounds(t testing.TB, p Pattern, s string) string {
 	t.Helper()
 	var b strings.Builder
-	err := p.Matches(s, func(start, end int) error {
+	err := p.Matches(work.Start(t.Context(), work.Limits{}), s, func(start, end int) error {
 		fmt.Fprintf(&b, "%q ", s[start:end])
 		return nil
 	})
@@ -190,7 +196,15 @@ func TestSlowPattern(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	re.re.MatchTimeout = 1e6 // a millisecond
-	err = re.Matches(strings.Repeat("a", 60)+"!1", func(int, int) error { return nil })
-	tokenizertest.CheckError(t, slow, err, fault.ErrTimeout)
+	re.tries = 2
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for want, m := range map[error]*work.Meter{
+		fault.ErrTimeout: work.Start(t.Context(), work.Limits{}),
+		context.Canceled: work.Start(ended, work.Limits{}),
+		work.ErrLimit:    work.Start(t.Context(), work.Limits{Units: 1}),
+	} {
+		err = re.Matches(m, strings.Repeat("a", 60)+"!1", func(int, int) error { return nil })
+		tokenizertest.CheckError(t, slow, err, want)
+	}
 }

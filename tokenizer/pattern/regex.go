@@ -7,21 +7,24 @@ import (
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 )
 
 const (
-	matchTimeout = 2 * time.Second  // per search
-	textTimeout  = 10 * time.Second // per text, plus one second per megabyte
-	batchSize    = 1 << 10          // matches between two checks of the time limit
-	stackLimit   = 1 << 22          // slots of a search's backtracking stack
+	matchTimeout = 100 * time.Millisecond // of a search, after which it looks at its context
+	matchTries   = 20                     // of a search: a busy machine may pause it
+	batchSize    = 1 << 10                // matches between two looks at the context
+	stackLimit   = 1 << 22                // slots of a search's backtracking stack
+	unitTime     = 16 * time.Nanosecond   // of searching, for a unit of work: the engine is slow, but honest
 )
 
 // Regex runs a pattern on the general engine. The engine backtracks, hence the time limits.
 type Regex struct {
 	re    *regexp2.Regexp
+	tries int // of a search
 	Label string
 }
 
@@ -44,10 +47,11 @@ func CompileRegex(c jsonfile.Component, expr string) (*Regex, error) {
 		return nil, c.Unsupported("with the pattern %q is not supported: it does not compile", label)
 	}
 	re.MatchTimeout = matchTimeout
-	return &Regex{re, fmt.Sprintf("%v: pattern %q", c, label)}, nil
+	return &Regex{re, matchTries, fmt.Sprintf("%v: pattern %q", c, label)}, nil
 }
 
-func (r *Regex) Matches(s string, found func(start, end int) error) error {
+// Matches implements [Pattern].
+func (r *Regex) Matches(m *work.Meter, s string, found func(start, end int) error) error {
 	if s == "" {
 		return nil
 	}
@@ -56,24 +60,26 @@ func (r *Regex) Matches(s string, found func(start, end int) error) error {
 		at, pos = 0, 0 // the same position in characters and in bytes
 		last    = -1   // end of the last match
 		batch   = make([]int, 0, 2*batchSize)
-		limit   = textTimeout + time.Duration(len(s)>>20)*time.Second
 		began   = time.Now()
-		spent   time.Duration // in matching, without the time in found
 		stop    error
 	)
-	flush := func() error {
-		if spent += time.Since(began); spent > limit {
-			return fault.Errorf(fault.ErrTimeout, "tokenizer.json: %s: more than %v for %d bytes of text", r.Label, limit,
-				len(s))
+	spend := func() error { // for the time since it was called last
+		took := time.Since(began)
+		err := m.Spend(int(took / unitTime))
+		if err == nil {
+			err = m.Look()
 		}
-		for i := 0; i < len(batch); i += 2 {
-			if err := found(batch[i], batch[i+1]); err != nil {
-				return err
-			}
+		began = time.Now() // it may have waited
+		return err
+	}
+	flush := func() error {
+		err := spend()
+		for i := 0; i < len(batch) && err == nil; i += 2 {
+			err = found(batch[i], batch[i+1])
 		}
 		batch = batch[:0]
 		began = time.Now()
-		return nil
+		return err
 	}
 	advance := func(to int) int {
 		for ; at < to; at++ {
@@ -81,8 +87,8 @@ func (r *Regex) Matches(s string, found func(start, end int) error) error {
 		}
 		return pos
 	}
-	err := r.re.FindRunesMatches(text, 0, func(m regexp2.MatchView) bool {
-		i, n, _ := m.GroupRange(0)
+	each := func(match regexp2.MatchView) bool {
+		i, n, _ := match.GroupRange(0)
 		if n == 0 && i == last { // the reference accepts no empty match right after another match
 			return true
 		}
@@ -93,14 +99,25 @@ func (r *Regex) Matches(s string, found func(start, end int) error) error {
 			stop = flush()
 		}
 		return stop == nil
-	})
+	}
+	var err error
+	for range r.tries {
+		err = r.re.FindRunesMatches(text, max(0, last), each)
+		if err == nil || stop != nil || errors.Is(err, regexp2.ErrBacktrackingStackLimit) {
+			break
+		}
+		if stop = spend(); stop != nil {
+			break
+		}
+	}
 	switch {
 	case stop != nil:
 		return stop
 	case errors.Is(err, regexp2.ErrBacktrackingStackLimit):
 		return fault.Errorf(fault.ErrTimeout, "tokenizer.json: %s: backtracking limit exceeded", r.Label)
 	case err != nil: // err's text contains the whole input
-		return fault.Errorf(fault.ErrTimeout, "tokenizer.json: %s: more than %v for one match", r.Label, matchTimeout)
+		return fault.Errorf(fault.ErrTimeout, "tokenizer.json: %s: more than %v for one match", r.Label,
+			matchTries*matchTimeout)
 	}
 	return flush()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 )
 
@@ -145,8 +146,9 @@ func canStart(p scanPart, b byte) bool {
 }
 
 // Matches implements [Pattern].
-func (sc *scanner) Matches(s string, found func(start, end int) error) error {
+func (sc *scanner) Matches(m *work.Meter, s string, found func(start, end int) error) error {
 	x := newSearch(s)
+	defer x.done()
 	for i := 0; i < len(s); {
 		parts := sc.parts
 		if c := s[i]; c < utf8.RuneSelf {
@@ -158,6 +160,10 @@ func (sc *scanner) Matches(s string, found func(start, end int) error) error {
 				break
 			}
 		}
+		if err := m.Spend(x.read + 4*max(1, end-i)); err != nil {
+			return err
+		}
+		x.read = 0
 		if end < 0 {
 			_, n := utf8.DecodeRuneInString(s[i:])
 			i += n
@@ -168,6 +174,5 @@ func (sc *scanner) Matches(s string, found func(start, end int) error) error {
 		}
 		i = end
 	}
-	x.done()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 )
 
@@ -16,6 +17,7 @@ type search struct {
 	s      string
 	spaces spaceRun
 	digits [len(digitClasses)]digitRun
+	read   int // bytes that were read again, or further than the match
 }
 
 // searches keeps searches for reuse: one pass over a text may start others, one per piece.
@@ -100,6 +102,7 @@ func someSpaces(least, most int) scanPart {
 			end += width
 		}
 		if n < least {
+			x.read += end - i
 			return -1
 		}
 		return end
@@ -187,10 +190,13 @@ func digitGroup(class, size int, whole bool) scanPart {
 type digitBorders struct{ class, size int }
 
 // Matches implements [Pattern].
-func (p digitBorders) Matches(s string, found func(start, end int) error) error {
+func (p digitBorders) Matches(m *work.Meter, s string, found func(start, end int) error) error {
 	x := newSearch(s)
 	defer x.done()
 	for i := 0; i < len(s); {
+		if err := m.Spend(4); err != nil {
+			return err
+		}
 		r := x.digitsAt(p.class, i)
 		if r.left > 0 && r.left%p.size == 0 {
 			if err := found(i, i); err != nil {

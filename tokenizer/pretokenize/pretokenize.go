@@ -5,29 +5,35 @@
 package pretokenize
 
 import (
+	"slices"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
+	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/pattern"
 )
 
-// PreTokenizer splits text into the pieces that the model encodes one by one; nil does not split.
+// PreTokenizer is one step that splits text into pieces.
 type PreTokenizer interface {
 	// Pieces calls emit for each piece; none is empty. first reports whether s begins the text passed to Encode.
-	Pieces(s string, first bool, emit Emit) error
+	Pieces(m *work.Meter, s string, first bool, emit Emit) error
 }
 
 type Emit func(piece string, first bool) error
 
-func New(n *jsonfile.Node) (PreTokenizer, error) {
+// New returns the steps of a pre-tokenizer.
+func New(n *jsonfile.Node) (Steps, error) {
 	c, err := jsonfile.AsComponent(n, "pre_tokenizer")
 	if err != nil {
 		return nil, err
 	}
 	steps, err := preTokenizerSteps(nil, c)
-	if err != nil || len(steps) == 0 {
-		return nil, err
+	if err == nil {
+		err = c.CheckSteps(len(steps))
 	}
-	return steps, nil
+	return steps, err
 }
 
 // preTokenizerSteps appends the steps of c and flattens sequences.
@@ -135,12 +141,28 @@ func behaviourOf(c jsonfile.Component) (behaviour, error) {
 // Steps run in order, each on the pieces of the previous one.
 type Steps []PreTokenizer
 
-func (seq Steps) Pieces(s string, first bool, emit Emit) error {
-	for i := len(seq) - 1; i > 0; i-- {
-		step, next := seq[i], emit
-		emit = func(piece string, first bool) error { return step.Pieces(piece, first, next) }
+// pieceWork is what a piece costs beside its bytes.
+const pieceWork = 32
+
+// Chain returns what splits the parts of a text of n bytes and calls emit for each piece. The pieces of each step are
+// bounded, since a step may make them longer.
+func (seq Steps) Chain(m *work.Meter, n int, emit Emit) Emit {
+	limit := 2*limits.NormalizedTimes*n + limits.NormalizedMore
+	for _, step := range slices.Backward(seq) {
+		next, room := emit, limit
+		counted := func(piece string, first bool) error {
+			if room -= len(piece); room < 0 {
+				const format = "tokenizer: the pre-tokenizer expands a text of %d bytes to more than %d"
+				return fault.Errorf(fault.ErrInvalid, format, n, limit)
+			}
+			if err := m.Spend(pieceWork + len(piece)); err != nil {
+				return err
+			}
+			return next(piece, first)
+		}
+		emit = func(s string, first bool) error { return step.Pieces(m, s, first, counted) }
 	}
-	return seq[0].Pieces(s, first, emit)
+	return emit
 }
 
 // RawBytes makes a final byte-level step emit plain bytes, for models that accept them. It reports whether it did.
@@ -164,7 +186,7 @@ type byteLevel struct {
 	raw            bool // emit plain bytes
 }
 
-func (p *byteLevel) Pieces(s string, first bool, emit Emit) error {
+func (p *byteLevel) Pieces(m *work.Meter, s string, first bool, emit Emit) error {
 	if p.addPrefixSpace && s[0] != ' ' {
 		s = " " + s
 	}
@@ -175,5 +197,5 @@ func (p *byteLevel) Pieces(s string, first bool, emit Emit) error {
 	if !p.useRegex {
 		return emit(s, first)
 	}
-	return p.words.Pieces(s, first, emit)
+	return p.words.Pieces(m, s, first, emit)
 }

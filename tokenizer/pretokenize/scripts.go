@@ -1,12 +1,15 @@
 package pretokenize
 
-import "github.com/ingotml/ingot/tokenizer/chars"
+import (
+	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/tokenizer/chars"
+)
 
 // unicodeScripts splits where the script changes (pre_tokenizers/unicode_scripts of the reference). As in the
 // reference, text before the first character of a script, for example a space, is lost.
 type unicodeScripts struct{}
 
-func (unicodeScripts) Pieces(s string, first bool, emit Emit) error {
+func (unicodeScripts) Pieces(_ *work.Meter, s string, first bool, emit Emit) error {
 	t := chars.Scripts()
 	start, last := -1, uint8(0)
 	for i, c := range s {

@@ -1,6 +1,9 @@
 package pretokenize
 
-import "github.com/ingotml/ingot/tokenizer/pattern"
+import (
+	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/tokenizer/pattern"
+)
 
 // behaviour is how a Split treats the delimiters that its pattern matches.
 type behaviour int
@@ -32,7 +35,7 @@ type span struct {
 }
 
 // Pieces calls emit for each non-empty piece.
-func (p split) Pieces(s string, first bool, emit Emit) error {
+func (p split) Pieces(m *work.Meter, s string, first bool, emit Emit) error {
 	piece := func(start, end int) error {
 		if start == end {
 			return nil
@@ -40,33 +43,36 @@ func (p split) Pieces(s string, first bool, emit Emit) error {
 		return emit(s[start:end], first && start == 0)
 	}
 	if p.behaviour == isolated || p.behaviour == removed { // spans are independent of their neighbors
-		return p.spans(s, func(x span) error {
+		return p.spans(m, s, func(x span) error {
 			if x.match && p.behaviour == removed {
 				return nil
 			}
 			return piece(x.start, x.end)
 		})
 	}
-	var all []span
-	err := p.spans(s, func(x span) error {
-		all = append(all, x)
-		return nil
+	var group *span // of spans that belong together, with match of its last one
+	err := p.spans(m, s, func(x span) error {
+		if group != nil && p.behaviour.joins(group.match, x.match) {
+			group.end, group.match = x.end, x.match
+			return nil
+		}
+		before := group
+		group = &x
+		if before == nil {
+			return nil
+		}
+		return piece(before.start, before.end)
 	})
-	if err != nil {
+	if err != nil || group == nil {
 		return err
 	}
-	for _, x := range p.behaviour.join(all) {
-		if err := piece(x.start, x.end); err != nil {
-			return err
-		}
-	}
-	return nil
+	return piece(group.start, group.end)
 }
 
 // spans covers s with the matches and the text between them. Empty matches are included, because they separate.
-func (p split) spans(s string, emit func(span) error) error {
+func (p split) spans(m *work.Meter, s string, emit func(span) error) error {
 	last := 0
-	err := p.p.Matches(s, func(start, end int) error {
+	err := p.p.Matches(m, s, func(start, end int) error {
 		if last != start {
 			if err := emit(span{last, start, p.invert}); err != nil {
 				return err
@@ -81,38 +87,13 @@ func (p split) spans(s string, emit func(span) error) error {
 	return emit(span{last, len(s), p.invert})
 }
 
-// join merges spans in place.
-func (b behaviour) join(all []span) []span {
-	if b == mergedWithNext {
-		// From the right: a delimiter joins the text after it unless that is a delimiter too.
-		n := len(all)
-		matched := false
-		for i := len(all) - 1; i >= 0; i-- {
-			x := all[i]
-			if x.match && !matched && n < len(all) {
-				all[n].start = x.start
-			} else {
-				n--
-				all[n] = x
-			}
-			matched = x.match
-		}
-		return all[n:]
+// joins reports whether a span joins the one before it. match says of each whether it is a delimiter.
+func (b behaviour) joins(before, match bool) bool {
+	switch b {
+	case mergedWithPrevious:
+		return match && !before
+	case mergedWithNext:
+		return before && !match
 	}
-	n := 0
-	matched := false
-	for _, x := range all {
-		joins := x.match && !matched // mergedWithPrevious
-		if b == contiguous {
-			joins = x.match == matched
-		}
-		if joins && n > 0 {
-			all[n-1].end = x.end
-		} else {
-			all[n] = x
-			n++
-		}
-		matched = x.match
-	}
-	return all[:n]
+	return before == match // contiguous
 }

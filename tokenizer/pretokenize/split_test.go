@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/pattern"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
@@ -58,7 +59,7 @@ func TestPatterns(t *testing.T) {
 func piecesOf(t testing.TB, p PreTokenizer, s string) []string {
 	t.Helper()
 	var out []string
-	err := p.Pieces(s, true, func(piece string, _ bool) error {
+	err := p.Pieces(work.Start(t.Context(), work.Limits{}), s, true, func(piece string, _ bool) error {
 		out = append(out, piece)
 		return nil
 	})
@@ -86,7 +87,7 @@ func TestKnownPatternsHaveScanners(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, step := range p.(Steps) {
+		for _, step := range p {
 			if s, ok := step.(split); ok {
 				if _, ok := s.p.(*pattern.Regex); ok {
 					t.Errorf("%s: the general engine runs %s", name, s.p.(*pattern.Regex).Label)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 )
@@ -14,7 +15,7 @@ func isPunctuation(c rune) bool { return chars.Properties().Is(c, chars.PropPunc
 // wordsAndSymbols is \w+|[^\w\s]+, the pattern of Whitespace.
 type wordsAndSymbols struct{}
 
-func (wordsAndSymbols) Matches(s string, found func(start, end int) error) error {
+func (wordsAndSymbols) Matches(_ *work.Meter, s string, found func(start, end int) error) error {
 	t, p := chars.Characters(), chars.Properties()
 	kind := func(c rune) int {
 		switch {
@@ -54,7 +55,7 @@ func newFixedLength(c jsonfile.Component) (fixedLength, error) {
 	return fixedLength(n), err
 }
 
-func (n fixedLength) Pieces(s string, first bool, emit Emit) error {
+func (n fixedLength) Pieces(_ *work.Meter, s string, first bool, emit Emit) error {
 	start, count := 0, 0
 	for i := range s {
 		if count == int(n) {
@@ -119,7 +120,7 @@ func NewMetaspace(c jsonfile.Component) (m Metaspace, err error) {
 	return m, nil
 }
 
-func (m Metaspace) Pieces(s string, first bool, emit Emit) error {
+func (m Metaspace) Pieces(_ *work.Meter, s string, first bool, emit Emit) error {
 	if m.Mark != " " {
 		s = strings.ReplaceAll(s, " ", m.Mark)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
@@ -54,9 +55,6 @@ type Marked struct {
 	Text string
 	Kind uint64
 }
-
-// MaxPiece bounds the bytes of pieces, which are shorter, as in SentencePiece.
-const MaxPiece = 8000
 
 // Read parses a tokenizer.model.
 func Read(data []byte) (*Model, error) {
@@ -129,7 +127,9 @@ func (m *Model) readTrainer(number int, v protoValue) error {
 	case 42:
 		m.Eos = int32(v.number)
 	case 44:
-		m.UnkSurface = chars.ValidText(string(v.bytes))
+		if m.UnkSurface = chars.ValidText(string(v.bytes)); len(m.UnkSurface) > limits.TokenBytes {
+			return fmt.Errorf("unk_surface has %d bytes; at most %d", len(m.UnkSurface), limits.TokenBytes)
+		}
 	}
 	return nil
 }
@@ -157,8 +157,10 @@ func (m *Model) check() error {
 	seen := make(map[string]bool, len(m.Pieces))
 	for i, p := range m.Pieces {
 		switch {
+		case len(p.Text) > limits.TokenBytes:
+			return fmt.Errorf("token %d has %d bytes; at most %d", i, len(p.Text), limits.TokenBytes)
 		case !isText(p.Text):
-			return fmt.Errorf("piece %d is empty, too long or not valid text", i)
+			return fmt.Errorf("piece %d is empty or not valid text", i)
 		case seen[p.Text]:
 			return fmt.Errorf("piece %d, %q, is a duplicate", i, p.Text)
 		case math.IsNaN(float64(p.Score)) || math.IsInf(float64(p.Score), 0):
@@ -191,7 +193,7 @@ func (m *Model) check() error {
 
 // isText reports whether a piece can have this text.
 func isText(s string) bool {
-	return s != "" && len(s) < MaxPiece && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
+	return s != "" && len(s) <= limits.TokenBytes && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
 // IsUser reports whether a symbol is a user-defined piece. These never merge.

@@ -169,16 +169,16 @@ func (t *Trie) Walk(s string) int32 {
 	return node
 }
 
-// Longest returns the longest string below node that is a prefix of s.
-func (t *Trie) Longest(node int32, s string) (length int, id int32) {
+// Longest returns the longest string below node that is a prefix of s, and how many bytes of s it read.
+func (t *Trie) Longest(node int32, s string) (length int, id int32, read int) {
 	id = -1
-	for i := 0; i < len(s); i++ {
-		if node = t.next(node, s[i]); node < 0 {
+	for ; read < len(s); read++ {
+		if node = t.next(node, s[read]); node < 0 {
 			break
 		}
 		if n := t.Nodes[node].ID; n >= 0 {
-			length, id = i+1, n
+			length, id = read+1, n
 		}
 	}
-	return length, id
+	return length, id, read
 }

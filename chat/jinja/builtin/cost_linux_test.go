@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -167,32 +165,19 @@ func calls(values map[string]value.Value) (list []called) {
 func TestCost(t *testing.T) {
 	const perStep, fixed = 2 * time.Microsecond, 20 * time.Millisecond
 	bounds := value.Limits{Steps: 200_000, Depth: 100, Output: 1 << 40, Memory: 1 << 30}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cpu := func() time.Duration { // of this thread: the machine may be busy
-		const thisThread = 1 // RUSAGE_THREAD of getrusage(2)
-		var u syscall.Rusage
-		if err := syscall.Getrusage(thisThread, &u); err != nil {
-			t.Fatal(err)
+	charges := func(n int) runtest.Charges {
+		all := runtest.Charges{}
+		list := calls(costValues(n))
+		slices.SortFunc(list, func(a, b called) int { return strings.Compare(a.name, b.name) })
+		some := runtest.Pick(5, 1) // 5 does not divide the number of arguments
+		for i := 0; i < len(list); i += some {
+			all[list[i].name] = func() int64 {
+				r := value.NewRun(context.Background(), bounds, 100, nil)
+				_, _ = list[i].run(r) // what does not fit together is an error, whose cost counts too
+				return r.Steps()
+			}
 		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		return all
 	}
-	once := func(c called) (steps int64, took time.Duration) {
-		r := value.NewRun(context.Background(), bounds, 100, nil)
-		begun := cpu()
-		_, _ = c.run(r) // what does not fit together is an error, whose cost counts too
-		return r.Steps(), cpu() - begun
-	}
-	list := calls(costValues(20_000))
-	some := runtest.Pick(5, 1) // 5 does not divide the number of arguments
-	for i := 0; i < len(list); i += some {
-		c := list[i]
-		steps, took := once(c)
-		for again := 0; again < 3 && took > fixed+time.Duration(steps)*perStep; again++ { // a collection of garbage
-			steps, took = once(c)
-		}
-		if took > fixed+time.Duration(steps)*perStep {
-			t.Errorf("%s: %v for %d steps", c.name, took, steps)
-		}
-	}
+	runtest.CheckGrowth(t, charges(2_000), charges(20_000), perStep, fixed)
 }

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/tokenizer/chars"
-	"github.com/ingotml/ingot/tokenizer/sentencepiece"
 )
 
 // Notes lists what a file says of its tokenizer and what is ignored: ids of special tokens that are not in the
@@ -100,8 +100,8 @@ func (v *vocabulary) checkPieces() error {
 		switch {
 		case kind < typeNormal || kind > typeByte:
 			return refuse("token_type", "element %d is %d, want 1 to 6", i, kind)
-		case len(text) >= sentencepiece.MaxPiece || !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-			return refuse("tokens", "element %d is longer than %d bytes or not text", i, sentencepiece.MaxPiece-1)
+		case len(text) > limits.TokenBytes || !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+			return refuse("tokens", "element %d is longer than %d bytes or not text", i, limits.TokenBytes)
 		case twice && text != "":
 			return refuse("tokens", "elements %d and %d are both %q", other, i, clip.Text(text, 40))
 		case kind == typeByte && !isByte:

@@ -70,7 +70,7 @@ func TestKindsOfLlamaCpp(t *testing.T) {
 			continue
 		}
 		for i, s := range g.Texts {
-			got, err := tok.Encode(s, false)
+			got, err := tok.Encode(t.Context(), s, false)
 			if same := slices.Equal(got, g.IDs[at][i]); err != nil || same == slices.Contains(approximations[s], kind) {
 				t.Errorf("%s: %q: %v, want %v (%v)", kind, s, words(tok, got), words(tok, g.IDs[at][i]), err)
 			}
@@ -105,7 +105,7 @@ func TestSpacesByKind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := tok.Encode("ab ab", false); err != nil || !slices.Equal(got, []int32{5, 4, 3}) {
+		if got, err := tok.Encode(t.Context(), "ab ab", false); err != nil || !slices.Equal(got, []int32{5, 4, 3}) {
 			t.Errorf("%s: %v, %v", kind, got, err)
 		}
 	}

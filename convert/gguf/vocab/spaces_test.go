@@ -48,7 +48,7 @@ func TestSpaces(t *testing.T) {
 			if c.Text == "" || strings.Contains(c.Text, "<unk>") {
 				continue // of bytes that are not UTF-8, or with a token that SentencePiece does not match in text
 			}
-			if got, err := tok.Encode(c.Text, false); err != nil || !slices.Equal(got, c.IDs) {
+			if got, err := tok.Encode(t.Context(), c.Text, false); err != nil || !slices.Equal(got, c.IDs) {
 				t.Errorf("%s: %q is %v, %v, want %v", name, c.Text, got, err, c.IDs)
 			}
 		}

@@ -1,6 +1,7 @@
 package vocab
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -135,11 +136,11 @@ func (s Source) modelTable() (t table, err error) {
 		}
 	}
 	t.finish(scores, normalization{m.DummyPrefix && (config.Prefix == nil || *config.Prefix), m.RemoveExtra, m.Charsmap})
-	plain, err := tok.Encode("a", false)
+	plain, err := tok.Encode(context.Background(), "a", false)
 	if err != nil {
 		return refuse(err.Error())
 	}
-	whole, err := tok.Encode("a", true)
+	whole, err := tok.Encode(context.Background(), "a", true)
 	if err != nil {
 		return refuse(err.Error())
 	}

@@ -68,8 +68,8 @@ func TestTokenizerModel(t *testing.T) {
 				continue // ▁ of a token that users define is a space in GGUF
 			}
 			texts++
-			plain, errA := tok.Encode(g.Text, false)
-			special, errB := tok.Encode(g.Text, true)
+			plain, errA := tok.Encode(t.Context(), g.Text, false)
+			special, errB := tok.Encode(t.Context(), g.Text, true)
 			if errA != nil || errB != nil || !slices.Equal(plain, g.IDs) || !slices.Equal(special, g.Special) {
 				t.Errorf("%s: %q is %v and %v, want %v and %v (%v, %v)", c.name, g.Text, plain, special, g.IDs, g.Special,
 					errA, errB)
@@ -84,8 +84,8 @@ func TestTokenizerModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		tok, m = again(t, vocab.Source{Model: model, Config: []byte(more), Vocabulary: want.Size() + 3})
-		a, _ := want.Encode("It is<|more|>", true)
-		if b, err := tok.Encode("It is<|more|>", true); err != nil || !slices.Equal(a, b) {
+		a, _ := want.Encode(t.Context(), "It is<|more|>", true)
+		if b, err := tok.Encode(t.Context(), "It is<|more|>", true); err != nil || !slices.Equal(a, b) {
 			t.Errorf("%s: %v, %v, want %v", c.name, b, err, a)
 		}
 		tokens, err := m.Texts("tokenizer.ggml.tokens")
@@ -145,7 +145,7 @@ func TestUnigram(t *testing.T) {
 			continue // the package tokenizers splits at more spaces than SentencePiece, and elsewhere at graphemes
 		}
 		texts++
-		if got, err := tok.Encode(g.Text, false); err != nil || !slices.Equal(got, g.IDs) {
+		if got, err := tok.Encode(t.Context(), g.Text, false); err != nil || !slices.Equal(got, g.IDs) {
 			t.Errorf("%q is %v, want %v (%v)", g.Text, got, g.IDs, err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestPiecesOfConverter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := tok.Encode("a  b", false)
+	got, err := tok.Encode(t.Context(), "a  b", false)
 	if want := []int32{260, 265, 261}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}

@@ -134,8 +134,8 @@ func TestKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, errA := got.Encode(sample, false)
-		b, errB := want.Encode(sample, false)
+		a, errA := got.Encode(t.Context(), sample, false)
+		b, errB := want.Encode(t.Context(), sample, false)
 		if errA != nil || errB != nil || !slices.Equal(a, b) {
 			t.Errorf("%s: %v, want %v (%v, %v)", c.name, a, b, errA, errB)
 		}
@@ -184,7 +184,7 @@ func TestSentencePiece(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := tok.Encode(c.text, true); err != nil || !slices.Equal(got, c.want) {
+		if got, err := tok.Encode(t.Context(), c.text, true); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%q: %v, want %v (%v)", c.text, got, c.want, err)
 		}
 	}
