@@ -3,7 +3,7 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
+	"math/bits"
 	"reflect"
 	"strconv"
 	"strings"
@@ -11,8 +11,12 @@ import (
 	"time"
 )
 
-// stepFunc is the name of the template function that counts steps. count inserts calls of it.
-const stepFunc = "ingotStep"
+// Names of template functions that count. count and countReads insert calls of them.
+const (
+	stepFunc = "ingotStep" // nodes
+	readFunc = "ingotRead" // what a function reads of a value, which it returns
+	showFunc = "ingotShow" // what printing a value takes, which it returns
+)
 
 // Costs in steps of a stepFunc call and of each node. A step is one of Jinja's, which is faster than one of
 // text/template.
@@ -35,6 +39,8 @@ func (g *goRun) functions() template.FuncMap {
 	}
 	return template.FuncMap{
 		stepFunc: func(n int) (string, error) { return "", g.step(n) },
+		readFunc: func(v reflect.Value) (reflect.Value, error) { return v, g.read(v) },
+		showFunc: func(v reflect.Value) (reflect.Value, error) { return v, g.show(v) },
 		"json": func(v any) (string, error) {
 			return g.text(6*sizeOf(v), func() (string, error) {
 				b, err := json.Marshal(toMarshal(v))
@@ -63,8 +69,7 @@ func (g *goRun) functions() template.FuncMap {
 
 // text returns the text that make produces, which has at most maxBytes bytes, and counts it against the limits.
 func (g *goRun) text(maxBytes int, make func() (string, error)) (string, error) {
-	g.steps += int64(maxBytes) / 256
-	if err := g.check(); err != nil {
+	if err := g.work(int64(maxBytes) / 128); err != nil {
 		return "", err
 	}
 	if g.memory+int64(maxBytes) > g.limits.Memory {
@@ -75,6 +80,28 @@ func (g *goRun) text(maxBytes int, make func() (string, error)) (string, error) 
 	return s, err
 }
 
+// read counts what it takes to compare a value, to find it in a map or to order its keys.
+func (g *goRun) read(v reflect.Value) error {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return g.work(int64(v.Len()) / 256)
+	case reflect.Map:
+		return g.work(int64(v.Len()) * int64(bits.Len(uint(v.Len()))))
+	}
+	return nil
+}
+
+// show counts what it takes to print a value: maps are sorted, and all of it is text before it is written.
+func (g *goRun) show(v reflect.Value) error {
+	if !v.IsValid() || v.Kind() == reflect.String || !v.CanInterface() {
+		return nil
+	}
+	return g.work(int64(sizeOf(v.Interface())) / 32)
+}
+
 // formatSize returns an upper bound of the bytes that printf produces.
 func (g *goRun) formatSize(format string, args []any) (int, error) {
 	const widest = 1000
@@ -83,7 +110,10 @@ func (g *goRun) formatSize(format string, args []any) (int, error) {
 		n *= 8 // worst case of a quoted or hexadecimal string
 	}
 	n += len(format)
-	for _, verb := range strings.Split(format, "%")[1:] {
+	_, rest, found := strings.Cut(format, "%")
+	for found {
+		var verb string
+		verb, rest, found = strings.Cut(rest, "%")
 		spec := verb[:len(verb)-len(strings.TrimLeft(verb, "+-# 0123456789.*[]"))]
 		if strings.ContainsAny(spec, "*[") {
 			return 0, g.fail("a format must not take its width or index from its arguments")
@@ -110,8 +140,6 @@ func sizeOf(v any) int {
 		return len(v) + 8
 	case bool, int, int64:
 		return 32
-	case *big.Int:
-		return v.BitLen()/3 + 8
 	case goTool:
 		return len(v.text) + 8
 	case goFunction:

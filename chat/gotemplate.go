@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/template"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/limits/work"
 )
 
 // goTemplate is the TEMPLATE of a Modelfile. It reads either .Messages, or .System, .Prompt and .Response of one
@@ -77,38 +79,54 @@ func parseGo(ctx context.Context, text string) (Template, error) {
 // goRun is the state of one render: its limits, resource counters and output.
 type goRun struct {
 	ctx    context.Context
+	meter  *work.Meter
 	g      *goTemplate
 	t      *template.Template
 	now    func() time.Time
 	limits jinja.Limits
 	steps  int64
+	looked int64 // value of steps at the last look at the context
 	memory int64
 	out    strings.Builder
 	err    error // the limit that was exceeded
 }
 
-// start begins a render with the limits for these variables.
+// start begins a render with the limits for these variables. The caller ends it with meter.Done.
 func (g *goTemplate) start(ctx context.Context, vars *jinja.Dict, o jinja.Options) (*goRun, error) {
 	t, err := g.t.Clone() // the functions belong to the run; the trees are shared
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrTemplate, err)
 	}
 	run := &goRun{ctx: ctx, g: g, t: t, now: o.Now, limits: o.Limits.WithDefaults(jinja.Size(vars))}
+	run.meter = work.Start(ctx, work.Limits{Time: run.limits.Time})
 	t.Funcs(run.functions())
 	return run, nil
 }
 
 // step counts nodes that are about to run.
 func (g *goRun) step(n int) error {
-	g.steps += callWeight + nodeWeight*int64(n)
-	return g.check()
+	return g.work(callWeight + nodeWeight*int64(n))
 }
 
 func (g *goRun) check() error {
 	if g.steps > g.limits.Steps {
 		return g.fail("more than %d steps", g.limits.Steps)
 	}
-	return g.ctx.Err()
+	if g.steps-g.looked < 1000 && g.looked > 0 {
+		return nil
+	}
+	g.looked = g.steps
+	err := g.meter.Look()
+	if errors.Is(err, work.ErrLimit) {
+		return g.fail("%v", err)
+	}
+	return err
+}
+
+// work counts steps of an operation that takes so long.
+func (g *goRun) work(steps int64) error {
+	g.steps += steps
+	return g.check()
 }
 
 // fail records the limit that ends the run, because text/template wraps the error in a message of its own.
@@ -137,8 +155,7 @@ func (g *goRun) room(n int) error {
 	if int64(g.out.Len()+n) > g.limits.Output {
 		return g.fail("more than %d bytes of output", g.limits.Output)
 	}
-	g.steps += int64(n) / 256
-	return g.check()
+	return g.work(int64(n) / 256)
 }
 
 // finish returns the output, or err if the render failed.
@@ -184,6 +201,7 @@ func (g *goTemplate) RenderVars(ctx context.Context, vars *jinja.Dict, o jinja.O
 	if err != nil {
 		return "", err
 	}
+	defer run.meter.Done()
 	data, _ := plain(vars).(map[string]any)
 	if data == nil {
 		data = map[string]any{}
@@ -198,6 +216,7 @@ func (g *goTemplate) Render(ctx context.Context, r Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	defer run.meter.Done()
 	messages, system := collate(r.Messages)
 	data := map[string]any{
 		"Response":   "",

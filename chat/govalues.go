@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"math/big"
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
@@ -26,6 +28,12 @@ func plain(v jinja.Value) any {
 			list[i] = plain(x)
 		}
 		return list
+	case *big.Int: // as Ollama has it; a template could call methods of big.Int that compute for hours
+		f, _ := new(big.Float).SetInt(v).Float64()
+		if math.IsInf(f, 0) {
+			return v.String()
+		}
+		return f
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
@@ -178,8 +179,6 @@ func TestTemplateRenderLimits(t *testing.T) {
 	ask := func(content string) chat.Request {
 		return chat.Request{Messages: []chat.Message{{Role: "user", Content: content}}}
 	}
-	few := ask("And now?")
-	few.Options.Limits.Steps = limits.TemplateSteps / 20 // reaching the default limit takes a second
 	doubling := strings.Join([]string{
 		`{{define "d0"}}x{{end}}`, `{{define "d1"}}{{template "d0"}}{{template "d0"}}{{end}}`}, "")
 	for i := 2; i < 60; i++ {
@@ -189,7 +188,7 @@ func TestTemplateRenderLimits(t *testing.T) {
 		return fmt.Sprintf("{{$x := `\"'\\`}}{{range 100}}{{$x = %s $x}}{{end}}{{.Prompt}}", fn)
 	}
 	const steps, memory, output, calls = "steps", "bytes of memory", "bytes of output", "recursion"
-	for i, c := range []struct{ text, want string }{
+	for _, c := range []struct{ text, want string }{
 		{"{{range 1000000000}}{{end}}{{.Prompt}}", steps},
 		{"{{range 1000000}}{{range 1000000}}{{end}}{{end}}{{.Prompt}}", steps},
 		{doubling + `{{template "d59"}}{{.Prompt}}`, steps},
@@ -221,12 +220,8 @@ func TestTemplateRenderLimits(t *testing.T) {
 	} {
 		tmpl, err := chat.Parse(t.Context(), c.text)
 		if err == nil {
-			r := ask("And now?")
-			if c.want == steps && i > 0 {
-				r = few
-			}
 			var out string
-			out, err = tmpl.Render(t.Context(), r)
+			out, err = tmpl.Render(t.Context(), ask("And now?"))
 			if out != "" {
 				t.Errorf("%.60s: %d bytes of output with an error", c.text, len(out))
 			}
@@ -253,6 +248,36 @@ func TestTemplateRenderLimits(t *testing.T) {
 		}
 		if ok && err != nil || !ok && !errors.Is(err, jinja.ErrLimit) {
 			t.Errorf("%.60s: got %v, want success: %v", text, err, ok)
+		}
+	}
+}
+
+// What a render may evaluate depends on its variables, and the time ends what counts too little.
+func TestWorkOfARender(t *testing.T) {
+	const short, long = limits.TemplateStepsLeast, limits.TemplateStepsLeast + 200_000*limits.TemplateStepsPerByte
+	for text, perRound := range map[string]int{
+		"{% for i in range(N) %}{% for j in range(1000) %}{% endfor %}{% endfor %}": 1000,
+		"{{range N}}{{range 1000}}{{end}}{{end}}{{.Prompt}}":                        36_000,
+	} {
+		for _, c := range []struct {
+			bytes, steps int
+			time         time.Duration
+			want         string
+		}{
+			{10, short * 8 / 10, 0, ""}, {10, short * 12 / 10, 0, "steps"}, {200_000, long * 8 / 10, 0, ""},
+			{200_000, long * 12 / 10, 0, "steps"}, {10, short * 8 / 10, 1, "more than 1ns of computing"},
+		} {
+			tmpl, err := chat.Parse(t.Context(), strings.Replace(text, "N", fmt.Sprint(c.steps/perRound), 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := chat.Request{Messages: []chat.Message{{Role: "user", Content: strings.Repeat("x", c.bytes)}}}
+			r.Options.Limits.Time = c.time
+			_, err = tmpl.Render(t.Context(), r)
+			if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, jinja.ErrLimit) ||
+				!strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s, %d bytes, %d steps: got %v, want %q", text, c.bytes, c.steps, err, c.want)
+			}
 		}
 	}
 }

@@ -13,8 +13,8 @@ const (
 	TemplateDepth = 1000
 	// TemplateDefinitions bounds the named parts of a template: define and block; macro, call and generation.
 	TemplateDefinitions = 500
-	// TemplateVariables bounds the variables that a Go template declares.
-	TemplateVariables = 1000
+	// TemplateVariables bounds the variables that a Go template declares: text/template looks for one among all.
+	TemplateVariables = 100
 	// TemplateArguments bounds the arguments of one macro or call.
 	TemplateArguments = 255
 	// TemplateJSONNesting bounds values in values of a template's variables and of JSON that it decodes. Python's limit
@@ -22,8 +22,14 @@ const (
 	TemplateJSONNesting = 900
 	// TemplateCompile bounds the work of compiling a Jinja template.
 	TemplateCompile = 2_000_000
-	// TemplateSteps bounds what one render evaluates.
-	TemplateSteps = 50_000_000
+	// TemplateSteps bounds what one render evaluates. A step takes a tenth of a microsecond or more. TemplateStepsLeast and
+	// TemplateStepsPerByte bound it by its variables, so that a small request cannot have much evaluated.
+	TemplateSteps        = 50_000_000
+	TemplateStepsLeast   = 2_000_000
+	TemplateStepsPerByte = 64
+	// RenderTime bounds the time of one render, without the waits for other requests, in seconds. It is a second line: the
+	// steps end what computes on an idle machine long before.
+	RenderTime = 10
 	// TemplateProbeSteps bounds what the render of one small conversation evaluates, of the about 60 that find out what a
 	// template accepts.
 	TemplateProbeSteps = 500_000
@@ -56,6 +62,9 @@ func init() {
 			"chat/jinja/value.TestDecodeJSONNesting"},
 		Limit{"TemplateCompile", "work of compiling a Jinja template", TemplateCompile, Steps, compile},
 		Limit{"TemplateSteps", "work of one render", TemplateSteps, Steps, render},
+		Limit{"TemplateStepsLeast", "work of one render that has few variables", TemplateStepsLeast, Steps, render},
+		Limit{"TemplateStepsPerByte", "more such work for each byte of the variables", TemplateStepsPerByte, Steps, render},
+		Limit{"RenderTime", "time of one render, without its waits", RenderTime, Seconds, render},
 		Limit{"TemplateProbeSteps", "work of one of the small renders that find out what a template accepts",
 			TemplateProbeSteps, Steps, render},
 		Limit{"TemplateCalls", "calls within calls of one render", TemplateCalls, Levels, render},

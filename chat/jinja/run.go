@@ -78,6 +78,7 @@ func (t *Template) render(ctx context.Context, vars *value.Dict, o Options) (str
 	bounds := o.Limits.WithDefaults(value.Size(vars))
 	calls := min(bounds.Depth, limits.TemplateLevels/max(t.levels, 1))
 	r := &renderer{run: value.NewRun(ctx, bounds, calls, o.Now), out: &strings.Builder{}}
+	defer r.run.Done()
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

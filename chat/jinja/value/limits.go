@@ -3,27 +3,30 @@ package value
 import (
 	"math"
 	"math/big"
+	"time"
 
 	"github.com/ingotml/ingot/limits"
 )
 
 // Limits bound one render. Zero fields mean DefaultLimits.
 type Limits struct {
-	Steps  int64 // evaluated nodes and iterations
-	Depth  int   // nesting of calls
-	Output int64 // bytes of text
-	Memory int64 // bytes of all strings, lists and numbers allocated, including garbage
+	Steps  int64         // evaluated nodes and iterations, and what takes as long
+	Depth  int           // nesting of calls
+	Output int64         // bytes of text
+	Memory int64         // bytes of all strings, lists and numbers allocated, including garbage
+	Time   time.Duration // of computing, in case that steps count too little
 }
 
 // DefaultLimits returns the limits for variables with this Size: a constant plus a multiple of the size. So long
 // conversations render, but a short request cannot use much memory.
 func DefaultLimits(size int64) Limits {
-	size = min(max(size, 0), math.MaxInt64/64)
+	size = min(max(size, 0), math.MaxInt64/128)
 	return Limits{
-		Steps:  limits.TemplateSteps,
+		Steps:  min(limits.TemplateSteps, limits.TemplateStepsLeast+limits.TemplateStepsPerByte*size),
 		Depth:  limits.TemplateCalls,
 		Output: limits.TemplateOutput + limits.TemplateOutputTimes*size,
 		Memory: limits.TemplateMemory + limits.TemplateMemoryTimes*size,
+		Time:   limits.RenderTime * time.Second,
 	}
 }
 
@@ -45,6 +48,9 @@ func (l Limits) WithDefaults(size int64) Limits {
 	}
 	if l.Memory <= 0 {
 		l.Memory = d.Memory
+	}
+	if l.Time <= 0 {
+		l.Time = d.Time
 	}
 	return l
 }

@@ -2,9 +2,12 @@ package value
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/big"
 	"time"
+
+	"github.com/ingotml/ingot/limits/work"
 )
 
 // Overhead is the estimated memory of a value in bytes: its interface in a list, and what it points to, without a
@@ -13,7 +16,7 @@ const Overhead = 48
 
 // Run is what one render has used of its limits. Operations on values are its methods, so that they count.
 type Run struct {
-	ctx      context.Context
+	meter    *work.Meter
 	Limits   Limits
 	Now      func() time.Time // clock of strftime_now
 	steps    int64
@@ -24,13 +27,16 @@ type Run struct {
 }
 
 // NewRun returns a run within l, whose zero fields mean no more than 0. maxDepth bounds nested calls. A nil clock means
-// time.Now.
+// time.Now. Done ends the run.
 func NewRun(ctx context.Context, l Limits, maxDepth int, now func() time.Time) *Run {
 	if now == nil {
 		now = time.Now
 	}
-	return &Run{ctx: ctx, Limits: l, maxDepth: maxDepth, Now: now}
+	return &Run{meter: work.Start(ctx, work.Limits{Time: l.Time}), Limits: l, maxDepth: maxDepth, Now: now}
 }
+
+// Done ends the run.
+func (r *Run) Done() { r.meter.Done() }
 
 // Tick counts a step.
 func (r *Run) Tick() error {
@@ -46,7 +52,16 @@ func (r *Run) check() error {
 	if r.steps > r.Limits.Steps {
 		return LimitError("more than %d steps", r.Limits.Steps)
 	}
-	return r.ctx.Err()
+	return Look(r.meter)
+}
+
+// Look looks at a render's context and its time.
+func Look(m *work.Meter) error {
+	err := m.Look()
+	if errors.Is(err, work.ErrLimit) {
+		err = LimitError("%v", err)
+	}
+	return err
 }
 
 // AllocTimes counts n bytes of memory times.
