@@ -207,6 +207,8 @@ func TestTemplateRenderLimits(t *testing.T) {
 		{"{% for a in range(100000) %}{% set x = 'x' * 500 %}{% endfor %}", memory},
 		{"{% for a in range(100000) %}" + strings.Repeat("x", 1000) + "{% endfor %}", output},
 		{"{{ 'x' * 500000000 }}", memory},
+		{"{% set x = ('a' * 3000000).split('a') %}", memory}, {"{{ [1]|map(attribute='.' * 1000000)|first }}", steps},
+		{"{{ [1]|sort(attribute=',' * 1000000) }}", memory},
 		{"{% for a in range(100000) %}{% set b %}" + strings.Repeat("x", 1000) + "{% endset %}{% endfor %}", memory},
 		{strings.Repeat("{% set b %}{% for a in range(350) %}"+strings.Repeat("x", 20000)+"{% endfor %}", 3) +
 			strings.Repeat("{% endset %}", 3), memory},

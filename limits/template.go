@@ -22,8 +22,8 @@ const (
 	TemplateJSONNesting = 900
 	// TemplateCompile bounds the work of compiling a Jinja template.
 	TemplateCompile = 2_000_000
-	// TemplateSteps bounds what one render evaluates. A step takes a tenth of a microsecond or more. TemplateStepsLeast and
-	// TemplateStepsPerByte bound it by its variables, so that a small request cannot have much evaluated.
+	// TemplateSteps bounds what one render evaluates. A step takes a tenth of a microsecond or more. TemplateStepsLeast
+	// and TemplateStepsPerByte bound it by its variables, so that a small request cannot have much evaluated.
 	TemplateSteps        = 50_000_000
 	TemplateStepsLeast   = 2_000_000
 	TemplateStepsPerByte = 64

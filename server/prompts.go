@@ -30,10 +30,11 @@ func requestMemory(largest int64, t times) *budget.Budget {
 		Queue: limits.PromptQueue, Patience: t.patience})
 }
 
-// account opens the account of a request.
+// account opens the account of a request, whose renders and encodings take turns with those of others.
 func (s *Server) account(r *http.Request, key *keys.Key) (*http.Request, *budget.Account) {
-	a := s.memory.Open(clientOf(r, key))
-	return r.WithContext(budget.With(r.Context(), a)), a
+	client := clientOf(r, key)
+	a := s.memory.Open(client)
+	return r.WithContext(s.gate.Join(budget.With(r.Context(), a), client)), a
 }
 
 // clientOf tells clients apart: by their keys, and without keys by their addresses.

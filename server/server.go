@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/loglimit"
+	turns "github.com/ingotml/ingot/limits/work"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/settings"
@@ -126,6 +127,7 @@ type Server struct {
 	dialects  wire.Dialects
 	schemas   openapi.Special
 	prompts   *budget.Budget
+	gate      *turns.Gate // of renders and encodings
 	documents documents
 	endpoints []Endpoint
 	uploads   []string // method and path prefix of endpoints that receive files
@@ -167,6 +169,7 @@ func New(o Options, apis ...func(*Server) API) *Server {
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.memory, s.prompts = requestMemory(o.MaxBody, s.times), promptMemory(s.times)
 	s.holds.Store = o.Store
+	s.gate = turns.NewGate(0)
 	s.work.ready = make(chan struct{})
 	defer close(s.work.ready)
 	s.work.ctx, s.work.stop = context.WithCancelCause(context.Background())

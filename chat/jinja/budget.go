@@ -1,21 +1,20 @@
 package jinja
 
 import (
-	"context"
-
 	"github.com/ingotml/ingot/chat/jinja/ast"
 	"github.com/ingotml/ingot/chat/jinja/value"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/work"
 )
 
 // budget bounds the work of compiling one template: the compiler visits nested blocks and the names of branches
 // repeatedly. When the budget is spent or the context has ended, take returns false, and the compiler stops and returns
 // err.
 type budget struct {
-	ctx  context.Context
-	left int
-	seen int // value of left at the last check of the context
-	err  error
+	meter *work.Meter
+	left  int
+	seen  int // value of left at the last check of the context
+	err   error
 }
 
 // take spends n units and reports whether the compiler may continue.
@@ -26,7 +25,7 @@ func (b *budget) take(n int) bool {
 	b.left -= n
 	if b.seen-b.left >= 1000 {
 		b.seen = b.left
-		b.err = b.ctx.Err()
+		b.err = value.Look(b.meter)
 	}
 	if b.left < 0 && b.err == nil {
 		b.err = value.LimitError("more than %d steps to compile", limits.TemplateCompile)

@@ -6,6 +6,7 @@ import (
 	"github.com/ingotml/ingot/chat/jinja/ast"
 	"github.com/ingotml/ingot/chat/jinja/value"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/work"
 )
 
 // compiler turns a tree into code: it resolves names, filters and tests, and reports the errors that the reference
@@ -35,7 +36,9 @@ func (f frame) softened() frame {
 
 func compile(ctx context.Context, body []ast.Stmt) (*Template, error) {
 	c := &compiler{folded: map[*ast.Item]bool{}}
-	c.budget = &budget{ctx: ctx, left: limits.TemplateCompile, seen: limits.TemplateCompile}
+	meter := work.Start(ctx, work.Limits{})
+	defer meter.Done()
+	c.budget = &budget{meter: meter, left: limits.TemplateCompile, seen: limits.TemplateCompile}
 	root := &function{}
 	root.scope = c.newScope(root, nil)
 	root.scope.visit(ast.Stmts(body)...)

@@ -2,9 +2,7 @@ package runtest
 
 import (
 	"maps"
-	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -12,25 +10,14 @@ import (
 // Charges are computations by name. Each returns what it charges for its work.
 type Charges map[string]func() (units int64)
 
-// CheckGrowth fails for each computation whose time grows by more than perUnit for each unit that it charges more, from
-// a small input to a large one. It counts the CPU time of its thread, since the machine may be busy, and allows fixed
-// for the collection of garbage: what counts too little by a factor of the size misses that by far.
-func CheckGrowth(t testing.TB, small, large Charges, perUnit, fixed time.Duration) {
+// CheckCharges fails for each computation whose time grows by more than perUnit for each unit that it charges more,
+// from a small input to a large one. The time is that of the thread's CPU. It allows fixed for a collection of garbage:
+// what counts too little by a factor of the size misses that by far.
+func CheckCharges(t testing.TB, small, large Charges, perUnit, fixed time.Duration) {
 	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cpu := func() time.Duration {
-		const thisThread = 1 // RUSAGE_THREAD of getrusage(2)
-		var u syscall.Rusage
-		if err := syscall.Getrusage(thisThread, &u); err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
 	run := func(f func() int64) (units int64, took time.Duration) {
-		begun := cpu()
-		units = f()
-		return units, cpu() - begun
+		took = threadTime(t, func() { units = f() })
+		return units, took
 	}
 	if Race {
 		perUnit *= 10

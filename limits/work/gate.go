@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -11,7 +12,7 @@ const (
 	// free is what a request computes without a turn. Honest prompts take a fraction of it.
 	free = 10 * time.Millisecond
 	// slice is for how long a computation has its turn if others wait.
-	slice = 10 * time.Millisecond
+	slice = 50 * time.Millisecond
 	// longest is what counts of the time between two looks: the rest is a pause of the program.
 	longest = 2 * time.Millisecond
 )
@@ -38,9 +39,12 @@ type waiter struct {
 	turn  chan struct{} // closed when it has its turn
 }
 
-// NewGate returns a gate with so many turns at a time.
+// NewGate returns a gate with so many turns at a time; 0: half as many as there are processors.
 func NewGate(turns int) *Gate {
-	return &Gate{begun: time.Now(), open: max(1, turns), clients: map[string]*client{}}
+	if turns == 0 {
+		turns = max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	return &Gate{begun: time.Now(), open: turns, clients: map[string]*client{}}
 }
 
 type joined struct {

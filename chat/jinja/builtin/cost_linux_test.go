@@ -179,5 +179,5 @@ func TestCost(t *testing.T) {
 		}
 		return all
 	}
-	runtest.CheckGrowth(t, charges(2_000), charges(20_000), perStep, fixed)
+	runtest.CheckCharges(t, charges(2_000), charges(20_000), perStep, fixed)
 }

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja/value"
 )
@@ -204,8 +203,12 @@ func filterSort(r *value.Run, v []value.Value) (value.Value, error) {
 	fold := !value.IsTrue(v[2])
 	attrs := []value.Value{v[3]}
 	if s, ok := v[3].(string); ok {
+		names, err := cut(r, s, ",")
+		if err != nil {
+			return nil, err
+		}
 		attrs = nil
-		for _, a := range strings.Split(s, ",") {
+		for _, a := range names {
 			attrs = append(attrs, a)
 		}
 	}

@@ -38,17 +38,19 @@ func addSequenceFilters(add filterAdder) {
 	}
 }
 
-func attributeParts(r *value.Run, attr value.Value) []value.Value {
+func attributeParts(r *value.Run, attr value.Value) ([]value.Value, error) {
 	if attr == value.Missing || attr == nil {
-		return nil
+		return nil, nil
 	}
 	s, ok := attr.(string)
 	if !ok {
-		return []value.Value{attr}
+		return []value.Value{attr}, nil
+	}
+	names, err := cut(r, s, ".")
+	if err != nil {
+		return nil, err
 	}
 	var parts []value.Value
-	names := strings.Split(s, ".")
-	r.Work(4 * len(names))
 	for _, p := range names {
 		if n, err := parseInt(r, p, 10); err == nil && all(p, isDigitRune) {
 			parts = append(parts, n)
@@ -56,13 +58,26 @@ func attributeParts(r *value.Run, attr value.Value) []value.Value {
 			parts = append(parts, p)
 		}
 	}
-	return parts
+	return parts, nil
+}
+
+// cut splits s, and counts the parts.
+func cut(r *value.Run, s, sep string) ([]string, error) {
+	n := strings.Count(s, sep) + 1
+	r.Work(32 * n)
+	if err := r.Alloc(2 * value.Overhead * n); err != nil {
+		return nil, err
+	}
+	return strings.Split(s, sep), r.Tick()
 }
 
 // attrGetter returns a getter. def replaces undefined values unless it is None or missing. fold ignores case.
 func attrGetter(r *value.Run, attr, def value.Value, fold bool) value.Key {
-	parts := attributeParts(r, attr)
+	parts, err := attributeParts(r, attr)
 	return func(r *value.Run, v value.Value) (value.Value, error) {
+		if err != nil {
+			return nil, err
+		}
 		if err := r.Tick(); err != nil {
 			return nil, err
 		}

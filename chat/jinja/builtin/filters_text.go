@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"math"
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja/format"
@@ -96,7 +97,7 @@ func filterIndent(r *value.Run, v []value.Value) (value.Value, error) {
 		}
 		return nil, value.TypeError("indent wants text, not '%s'", value.TypeName(v[0]))
 	}
-	lines := splitLines(s+"\n", false)
+	lines := splitLines(s+"\n", false, math.MaxInt64)
 	first := v[2] != value.Missing && value.Truth(v[2])
 	blank := v[3] != value.Missing && value.Truth(v[3])
 	if err := r.AllocTimes(len(indent), int64(len(lines))); err != nil {

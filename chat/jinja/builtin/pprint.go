@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -158,7 +159,7 @@ func (p *prettyPrinter) text(s string, indent, allowance, depth int) {
 		indent, allowance = indent+1, allowance+1
 	}
 	var chunks []string
-	lines := splitLines(s, true)
+	lines := splitLines(s, true, math.MaxInt64)
 	for i, line := range lines {
 		width := prettyWidth - indent
 		if i == len(lines)-1 {

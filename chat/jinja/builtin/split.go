@@ -19,10 +19,11 @@ func lineBreak(s string) int {
 	return 0
 }
 
-func splitLines(s string, keep bool) []string {
+// splitLines splits s at line breaks, at most limit times.
+func splitLines(s string, keep bool, limit int64) []string {
 	var lines []string
 	start := 0
-	for i := 0; i < len(s); {
+	for i := 0; i < len(s) && int64(len(lines)) < limit; {
 		n := lineBreak(s[i:])
 		if n == 0 {
 			_, size := utf8.DecodeRuneInString(s[i:])

@@ -8,13 +8,18 @@ import (
 )
 
 func texts(r *value.Run, parts []string) (value.Value, error) {
-	items := make([]value.Value, len(parts))
 	n := value.Overhead * len(parts)
-	for i, p := range parts {
-		items[i] = p
+	for _, p := range parts {
 		n += len(p)
 	}
-	return &value.List{Items: items}, r.Alloc(n)
+	if err := r.Alloc(n); err != nil {
+		return nil, err
+	}
+	items := make([]value.Value, len(parts))
+	for i, p := range parts {
+		items[i] = p
+	}
+	return &value.List{Items: items}, nil
 }
 
 func split(name string) method {
@@ -28,6 +33,7 @@ func split(name string) method {
 			return nil, err
 		}
 		s, _ := self.(string)
+		limit = r.Most(limit)
 		var parts []string
 		if v[0] == value.Missing || v[0] == nil {
 			if name == "split" {
@@ -45,10 +51,8 @@ func split(name string) method {
 				return nil, value.ValueError("empty separator")
 			case name == "rsplit":
 				parts = rsplit(s, sep, limit)
-			case limit < 0 || limit >= math.MaxInt32:
-				parts = strings.Split(s, sep)
 			default:
-				parts = strings.SplitN(s, sep, int(limit)+1)
+				parts = strings.SplitN(s, sep, int(min(limit, math.MaxInt32))+1)
 			}
 		}
 		list, err := texts(r, parts)
@@ -62,7 +66,7 @@ func splitLinesMethod(r *value.Run, self value.Value, a *value.Arguments) (value
 		return nil, err
 	}
 	s, _ := self.(string)
-	list, err := texts(r, splitLines(s, v[0] != value.Missing && value.Truth(v[0])))
+	list, err := texts(r, splitLines(s, v[0] != value.Missing && value.Truth(v[0]), r.Most(-1)))
 	return list, err
 }
 

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"math"
 	"strings"
 	"unicode"
 
@@ -28,7 +29,7 @@ func filterWordWrap(r *value.Run, v []value.Value) (value.Value, error) {
 	long := v[2] == value.Missing || value.Truth(v[2])
 	hyphens := v[4] == value.Missing || value.Truth(v[4])
 	var lines []string
-	for _, l := range splitLines(s, false) {
+	for _, l := range splitLines(s, false, math.MaxInt64) {
 		if width <= 0 {
 			return nil, value.ValueError("invalid width %d (must be > 0)", width)
 		}

@@ -90,6 +90,16 @@ func (r *Run) Alloc(n int) error {
 	return nil
 }
 
+// Most returns how many values an operation may make that would make n or, if that is negative, any number: one more
+// than there is memory for, so that Alloc then fails.
+func (r *Run) Most(n int64) int64 {
+	most := max(0, r.Limits.Memory-r.memory)/Overhead + 1
+	if n < 0 {
+		return most
+	}
+	return min(n, most)
+}
+
 // Work counts n steps of an expensive operation. The next check enforces the limit.
 func (r *Run) Work(n int) { r.steps += int64(n) }
 
