@@ -32,8 +32,8 @@ func TestGoTemplateGrowth(t *testing.T) {
 	const perStep, fixed = 2 * time.Microsecond, 20 * time.Millisecond
 	var actions []string
 	values := []string{"$.A", "$.M", "$.N", "$.L", "$.Format", "$.Object", "$.Tool", "$.Schema", "$.One", "$.None"}
-	for _, f := range []string{"eq", "ne", "lt", "le", "gt", "ge", "index", "and", "or", "print", "println", `printf "%s%q"`,
-		"printf $.Format", "printf $.Verbs", `printf "%v"`, "html", "js", "urlquery"} {
+	for _, f := range []string{"eq", "ne", "lt", "le", "gt", "ge", "index", "and", "or", "print", "println",
+		`printf "%s%q"`, "printf $.Format", "printf $.Verbs", `printf "%v"`, "html", "js", "urlquery"} {
 		for _, v := range values {
 			actions = append(actions, fmt.Sprintf("{{if %s %s $.B}}{{end}}", f, v),
 				fmt.Sprintf("{{if $.B | %s %s}}{{end}}", f, v))

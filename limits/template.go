@@ -29,7 +29,7 @@ const (
 	TemplateStepsPerByte = 64
 	// RenderTime bounds the time of one render, without the waits for other requests, in seconds. It is a second line: the
 	// steps end what computes on an idle machine long before.
-	RenderTime = 10
+	RenderTime = 30
 	// TemplateProbeSteps bounds what the render of one small conversation evaluates, of the about 60 that find out what a
 	// template accepts.
 	TemplateProbeSteps = 500_000
