@@ -8,7 +8,7 @@ var (
 	ErrInvalid = fault.ErrInvalid
 	// ErrUnsupported: the file is valid but needs something that this package does not implement.
 	ErrUnsupported = fault.ErrUnsupported
-	// ErrTimeout: a pattern of the tokenizer takes too long on this text.
+	// ErrTimeout: the tokenizer takes too long on this text.
 	ErrTimeout = fault.ErrTimeout
 	// ErrToken: the vocabulary cannot represent the text or does not have the id.
 	ErrToken = fault.ErrToken

@@ -9,7 +9,7 @@ var internal = []struct{ reason, names string }{
 		cmd/terminal.ErrInterrupted
 		convert.ErrRefused
 		grammar.ErrBudget
-		launch.ErrAbsent
+		launch.ErrAbsent limits/work.ErrLimit
 		manifest.ErrBlobsKept manifest.ErrHave
 		mlx/engine.ErrNotInstalled
 		chat/parse.ErrNoGrammar

@@ -88,7 +88,11 @@ func (p *Processor) encode(ctx context.Context, text string, special bool) ([]in
 	if p.tok == nil {
 		return nil, fmt.Errorf("%w: give the prompt as token ids", runtime.ErrNoTokenizer)
 	}
-	return p.tok.Encode(ctx, text, special)
+	ids, err := p.tok.Encode(ctx, text, special)
+	if err != nil && ctx.Err() == nil { // the tokenizer cannot encode this text, or not with so little work
+		err = fmt.Errorf("%w: %w", runtime.ErrPrompt, err)
+	}
+	return ids, err
 }
 
 // EncodeWithin encodes a text like Encode, cut to at most limit tokens. It removes tokens at the end of the text, but

@@ -17,7 +17,7 @@ var (
 	ErrInvalid = errors.New("invalid tokenizer")
 	// ErrUnsupported: the file is valid but needs something that this package does not implement.
 	ErrUnsupported = errors.New("unsupported tokenizer")
-	// ErrTimeout: a pattern of the tokenizer takes too long on this text.
+	// ErrTimeout: the tokenizer takes too long on this text.
 	ErrTimeout = errors.New("pattern takes too long")
 	// ErrToken: the vocabulary cannot represent the text or does not have the id.
 	ErrToken = errors.New("not in the vocabulary")
