@@ -197,3 +197,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What counts the work of a Go template is not seen in its errors.
+func TestGoTemplateErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		`{{index "abc" 1000}}{{.Prompt}}`:        `<index "abc" 1000>: error calling index`,
+		`{{lt .Prompt .Think}}`:                  `<lt (.Prompt) (.Think)>: error calling lt: incompatible types`,
+		`{{range .Prompt}}{{end}}`:               `<.Prompt>: range can't iterate over Hi`,
+		`{{index .Prompt .None | eq .Prompt 3}}`: `error calling index`,
+	} {
+		tmpl, err := chat.Parse(t.Context(), text)
+		if err == nil {
+			_, err = tmpl.Render(t.Context(), chat.Request{Messages: []chat.Message{{Role: "user", Content: "Hi"}}})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "ingot") {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"text/template/parse"
 )
 
@@ -105,19 +106,22 @@ func countReads(n parse.Node) {
 	walk(n, func(n parse.Node) {
 		switch n := n.(type) {
 		case *parse.RangeNode:
-			n.Pipe.Cmds = append(n.Pipe.Cmds, call(readFunc))
+			n.Pipe.Cmds = []*parse.CommandNode{call(readFunc, pipe(n.Pipe.Cmds...))}
 		case *parse.ActionNode:
 			last := n.Pipe.Cmds[len(n.Pipe.Cmds)-1]
 			f, ok := last.Args[0].(*parse.IdentifierNode)
 			if len(n.Pipe.Decl) == 0 && (!ok || slices.Contains(passing, f.Ident)) {
-				n.Pipe.Cmds = append(n.Pipe.Cmds, call(showFunc))
+				n.Pipe.Cmds = []*parse.CommandNode{call(showFunc, pipe(n.Pipe.Cmds...))}
 			}
 		case *parse.PipeNode:
 			var cmds []*parse.CommandNode
 			for i, c := range n.Cmds {
 				if f, ok := c.Args[0].(*parse.IdentifierNode); ok && slices.Contains(reading, f.Ident) {
 					for j, arg := range c.Args[1:] {
-						c.Args[1+j] = &parse.PipeNode{NodeType: parse.NodePipe, Cmds: []*parse.CommandNode{call(readFunc, arg)}}
+						if isShort(arg) {
+							continue
+						}
+						c.Args[1+j] = pipe(call(readFunc, arg))
 					}
 					if i > 0 { // the value before it is its last argument
 						cmds = append(cmds, call(readFunc))
@@ -128,6 +132,25 @@ func countReads(n parse.Node) {
 			n.Cmds = cmds
 		}
 	})
+}
+
+// isShort reports whether a node is a constant that takes no time to read.
+func isShort(n parse.Node) bool {
+	const short = 256
+	switch n := n.(type) {
+	case *parse.NumberNode, *parse.BoolNode, *parse.NilNode:
+		return true
+	case *parse.StringNode:
+		return len(n.Text) < short
+	}
+	return false
+}
+
+// uncounted removes the calls that count from the text of an error, which quotes a template.
+var uncounted = strings.NewReplacer(" | "+readFunc, "", " | "+showFunc, "", readFunc+" ", "")
+
+func pipe(cmds ...*parse.CommandNode) *parse.PipeNode {
+	return &parse.PipeNode{NodeType: parse.NodePipe, Cmds: cmds}
 }
 
 // call returns a call of a function.

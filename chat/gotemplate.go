@@ -193,7 +193,7 @@ func (g *goRun) execute(data map[string]any, cut bool) error {
 	case g.err != nil:
 		return g.err
 	}
-	return fmt.Errorf("%w: %v", jinja.ErrRender, err)
+	return fmt.Errorf("%w: %s", jinja.ErrRender, uncounted.Replace(err.Error()))
 }
 
 func (g *goTemplate) RenderVars(ctx context.Context, vars *jinja.Dict, o jinja.Options) (string, error) {
