@@ -119,7 +119,8 @@ type GGUFPiece struct {
 
 // GGUFFile is what a mapping reads of a file.
 type GGUFFile interface {
-	// Value returns a metadata value: a string, a bool, a json.Number, or a []any of them.
+	// Value returns a metadata value: a string, a bool, a json.Number, or a []any of them. What is none of these, such as
+	// NaN, is a string that describes it: a key that a file has is never missing.
 	Value(key string) (any, bool)
 	// Shape returns the shape of a tensor, its outermost dimension first.
 	Shape(name string) ([]int64, bool)
@@ -142,15 +143,19 @@ func GGUFArchitectures() []string {
 // DetectGGUF finds the mapping of a file by its architecture.
 func DetectGGUF(f GGUFFile) (GGUF, error) {
 	const key = "general.architecture"
-	v, _ := f.Value(key)
-	name, ok := v.(string)
-	if !ok {
+	read := checked(f)
+	v, _ := read.Value(key)
+	name, _ := v.(string)
+	if err := *read.err; err != nil {
+		return GGUF{}, err
+	}
+	if name == "" {
 		return GGUF{}, fmt.Errorf("%w: %s is missing; it is not a model", ErrGGUF, key)
 	}
 	for _, a := range known {
 		for _, g := range a.GGUF {
-			if g.Architecture == name && (g.When == nil || g.When(f)) {
-				return g, nil
+			if g.Architecture == name && (g.When == nil || g.When(read)) {
+				return g, *read.err
 			}
 		}
 	}
@@ -160,6 +165,15 @@ func DetectGGUF(f GGUFFile) (GGUF, error) {
 
 // MakeConfig makes the config.json of a file.
 func (g GGUF) MakeConfig(f GGUFFile) ([]byte, error) {
+	read := checked(f)
+	config, err := g.makeConfig(read)
+	if *read.err != nil { // before what follows from it
+		return nil, *read.err
+	}
+	return config, err
+}
+
+func (g GGUF) makeConfig(f GGUFFile) ([]byte, error) {
 	c := map[string]any{}
 	for key, v := range g.Config {
 		c[key] = v

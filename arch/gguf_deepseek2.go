@@ -70,7 +70,7 @@ func latentClass(f GGUFFile) (modelType, class string, err error) {
 	isGLM := pre == "glm4" || pre == "chatglm-bpe"
 	switch {
 	case ok && gating != json.Number("0") && gating != json.Number("1") && gating != json.Number("2"):
-		return "", "", fmt.Errorf("%w: %s = %v, want 1 (softmax) or 2 (sigmoid)", ErrGGUF, key, gating)
+		return "", "", fmt.Errorf("%w: %s = %v, want 1 (softmax) or 2 (sigmoid)", ErrGGUF, key, shown(gating))
 	case isGLM && gating == json.Number("1"):
 		return "", "", fmt.Errorf("%w: %s = 1 (softmax), want 2 (sigmoid) for GLM", ErrGGUF, key)
 	case isGLM:
@@ -106,7 +106,7 @@ func adjustLatent(c map[string]any, architecture string, f GGUFFile) error {
 	rope, errRope := number(c, "qk_rope_head_dim")
 	if err != nil || errRope != nil || key <= rope {
 		return fmt.Errorf("%w: %s.attention.key_length_mla = %v: want more than rope.dimension_count; convert it again "+
-			"with a current llama.cpp", ErrGGUF, architecture, v)
+			"with a current llama.cpp", ErrGGUF, architecture, shown(v))
 	}
 	c["qk_nope_head_dim"], c["num_key_value_heads"] = key-rope, c["num_attention_heads"]
 	delete(c, "head_dim")
@@ -119,7 +119,8 @@ func adjustLatent(c map[string]any, architecture string, f GGUFFile) error {
 			n, _ := v.(json.Number)
 			all, err := n.Float64()
 			if err != nil {
-				return fmt.Errorf("%w: %s.rope.scaling.yarn_log_multiplier = %v, want a number", ErrGGUF, architecture, v)
+				return fmt.Errorf("%w: %s.rope.scaling.yarn_log_multiplier = %v, want a number", ErrGGUF,
+					architecture, shown(v))
 			}
 			scaling["mscale_all_dim"] = float32(all * 10) // see LogScale
 			scaling["mscale"] = scaling["mscale_all_dim"]

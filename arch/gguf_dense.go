@@ -43,7 +43,7 @@ func adjustPhi3(c map[string]any, f GGUFFile) error {
 	n, _ := v.(json.Number)
 	rotated, err := n.Int64()
 	if errHidden != nil || errHeads != nil || err != nil || heads < 1 || hidden < heads {
-		return fmt.Errorf("%w: phi3.rope.dimension_count = %v: want a part of a head", ErrGGUF, v)
+		return fmt.Errorf("%w: phi3.rope.dimension_count = %v: want a part of a head", ErrGGUF, shown(v))
 	}
 	c["partial_rotary_factor"] = float64(rotated) / float64(hidden/heads)
 	c["sliding_window"] = nil

@@ -16,7 +16,11 @@ var ggufOthers = map[string]string{
 	"partial_rotary_factor":                         "*.rope.dimension_count",
 	"num_local_experts":                             "*.expert_count", "num_experts": "*.expert_count",
 	"n_routed_experts": "*.expert_count", "vocab_size": "*.vocab_size",
-	"bos_token_id": "tokenizer.ggml.bos_token_id", "eos_token_id": "tokenizer.ggml.eos_token_id",
+	"rope_parameters.full_attention.rope_theta":    "*.rope.freq_base",
+	"rope_parameters.sliding_attention.rope_theta": "*.rope.freq_base_swa",
+	"sliding_window_pattern":                       "*.attention.sliding_window_pattern",
+	"bos_token_id":                                 "tokenizer.ggml.bos_token_id",
+	"eos_token_id":                                 "tokenizer.ggml.eos_token_id",
 }
 
 // configKey matches what may be a key of config.json in a message.

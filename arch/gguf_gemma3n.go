@@ -89,7 +89,7 @@ func adjustGemma3n(c map[string]any, f GGUFFile) error {
 			}
 			shares[i] = sparsityOf(deviations)
 		case v != "-inf": // all gates are used
-			return fmt.Errorf("%w: %s: element %d is %v, want a number or -inf", ErrGGUF, key, i, v)
+			return fmt.Errorf("%w: %s: element %d is %v, want a number or -inf", ErrGGUF, key, i, shown(v))
 		}
 	}
 	c["activation_sparsity_pattern"] = shares

@@ -156,7 +156,7 @@ func lfm2Of(architecture, modelType, class string, more ...GGUFKey) GGUF {
 			"attn_norm.weight", "operator_norm.weight", "ffn_norm.weight", "ffn_norm.weight")),
 		Adjust: func(c map[string]any, f GGUFFile) error {
 			if v, ok := f.Value(architecture + ".attention.sliding_window"); ok && v != json.Number("0") {
-				return fmt.Errorf("%s.attention.sliding_window = %v: %w: %s with a window", architecture, v,
+				return fmt.Errorf("%s.attention.sliding_window = %v: %w: %s with a window", architecture, shown(v),
 					ErrUnknownArchitecture, modelType)
 			}
 			full, err := ggufFull(c, f)

@@ -118,7 +118,8 @@ func ggufRopes(c map[string]any, architecture string, f GGUFFile) error {
 		rotated, err := n.Int64()
 		dim, errDim := number(c, "head_dim")
 		if err != nil || errDim != nil || dim < 1 {
-			return fmt.Errorf("%w: %s.rope.dimension_count_swa = %v: want a part of a head", ErrGGUF, architecture, v)
+			return fmt.Errorf("%w: %s.rope.dimension_count_swa = %v: want a part of a head", ErrGGUF, architecture,
+				shown(v))
 		}
 		sliding["partial_rotary_factor"] = float64(rotated) / float64(dim)
 	}

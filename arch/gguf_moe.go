@@ -91,7 +91,7 @@ var ggufGraniteMoe = GGUF{
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		if v, ok := f.Value("granitemoe.expert_shared_feed_forward_length"); ok && v != json.Number("0") {
 			return fmt.Errorf("granitemoe.expert_shared_feed_forward_length = %v: %w: granitemoe with shared experts",
-				v, ErrUnknownArchitecture)
+				shown(v), ErrUnknownArchitecture)
 		}
 		if err := ggufBiases(c, f); err != nil {
 			return err

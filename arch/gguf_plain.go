@@ -51,7 +51,8 @@ var ggufGlm4 = GGUF{
 		"ffn_norm.weight", "post_attention_layernorm.weight", "post_ffw_norm.weight", "post_mlp_layernorm.weight")),
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		if v, ok := f.Value("glm4.rope.dimension_sections"); ok {
-			return fmt.Errorf("glm4.rope.dimension_sections = %v: %w: glm4 of a multimodal model", v, ErrUnknownArchitecture)
+			return fmt.Errorf("glm4.rope.dimension_sections = %v: %w: glm4 of a multimodal model", shown(v),
+				ErrUnknownArchitecture)
 		}
 		if err := ggufPartial(c, "glm4", f); err != nil {
 			return err
@@ -96,7 +97,7 @@ func ggufPartial(c map[string]any, architecture string, f GGUFFile) error {
 		}
 	}
 	if err != nil || errDim != nil || dim < 1 {
-		return fmt.Errorf("%w: %s.rope.dimension_count = %v: want a part of a head", ErrGGUF, architecture, v)
+		return fmt.Errorf("%w: %s.rope.dimension_count = %v: want a part of a head", ErrGGUF, architecture, shown(v))
 	}
 	c["partial_rotary_factor"] = float64(rotated) / float64(dim)
 	return nil

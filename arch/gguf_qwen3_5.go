@@ -186,7 +186,7 @@ func adjustQwen35(architecture string) func(c map[string]any, f GGUFFile) error 
 		size, err := n.Int64()
 		if err != nil || size%heads != 0 {
 			return fmt.Errorf("%w: %s.ssm.inner_size = %v: want a multiple of the %d value heads",
-				ErrGGUF, architecture, inner, heads)
+				ErrGGUF, architecture, shown(inner), heads)
 		}
 		c["linear_value_head_dim"] = size / heads
 		// The heads for further tokens are numbered as layers after the last.
@@ -248,7 +248,8 @@ func dropNext(c map[string]any, architecture string, f GGUFFile) error {
 	next, err := n.Int64()
 	layers, errLayers := number(c, "num_hidden_layers")
 	if err != nil || errLayers != nil || next < 0 || next >= layers {
-		return fmt.Errorf("%w: %s.nextn_predict_layers = %v of %v layers", ErrGGUF, architecture, v, c["num_hidden_layers"])
+		return fmt.Errorf("%w: %s.nextn_predict_layers = %v of %v layers", ErrGGUF, architecture, shown(v),
+			shown(c["num_hidden_layers"]))
 	}
 	c["num_hidden_layers"] = json.Number(fmt.Sprint(layers - next))
 	c["mtp_num_hidden_layers"] = next

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // ggufRope sets rope_scaling by the keys rope.scaling.* and by the factors of the frequencies, if a file has them.
@@ -40,7 +42,7 @@ func ggufRope(c map[string]any, architecture string, f GGUFFile) error {
 	case kind == string(RopeLong):
 		return ggufLongRope(c, scaling, f)
 	default:
-		return fmt.Errorf("%w: %stype = %q: want none, linear, yarn or longrope", ErrGGUF, prefix, kind)
+		return fmt.Errorf("%w: %stype = %q: want none, linear, yarn or longrope", ErrGGUF, prefix, clip.Line(kind, maxQuoted))
 	}
 	return nil
 }
@@ -54,7 +56,7 @@ func ggufAttentionFactor(prefix, kind string, scaling map[string]any, f GGUFFile
 		n, _ := v.(json.Number)
 		x, err := n.Float64()
 		if err != nil || !(x > 0) {
-			return 0, fmt.Errorf("%w: %s*: %v: want a positive number", ErrGGUF, prefix, v)
+			return 0, fmt.Errorf("%w: %s*: %v: want a positive number", ErrGGUF, prefix, shown(v))
 		}
 		return x, nil
 	}

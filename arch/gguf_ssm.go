@@ -131,8 +131,8 @@ func ggufInner(c map[string]any, architecture string, f GGUFFile, headsKey, dim,
 	n, _ := inner.(json.Number)
 	size, errSize := n.Int64()
 	if err != nil || errHidden != nil || errSize != nil || heads < 1 || hidden < 1 || size%heads != 0 {
-		return fmt.Errorf("%w: %s.ssm.inner_size = %v: want a multiple of the %v heads", ErrGGUF, architecture, inner,
-			c[headsKey])
+		return fmt.Errorf("%w: %s.ssm.inner_size = %v: want a multiple of the %v heads", ErrGGUF, architecture,
+			shown(inner), shown(c[headsKey]))
 	}
 	c[dim] = size / heads
 	if size%hidden == 0 {
@@ -188,7 +188,8 @@ func ggufExpand(c map[string]any, architecture string, f GGUFFile, expand string
 	n, _ := inner.(json.Number)
 	size, errSize := n.Int64()
 	if err != nil || errSize != nil || hidden < 1 || size < hidden || size%hidden != 0 {
-		return fmt.Errorf("%w: %s.ssm.inner_size = %v: want a multiple of %v", ErrGGUF, architecture, inner, c["hidden_size"])
+		return fmt.Errorf("%w: %s.ssm.inner_size = %v: want a multiple of %v", ErrGGUF, architecture, shown(inner),
+			shown(c["hidden_size"]))
 	}
 	c[expand] = size / hidden
 	return nil

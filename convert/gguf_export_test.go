@@ -289,7 +289,7 @@ func TestGGUFExportVocabulary(t *testing.T) {
 		"add_eos_token": false, "add_space_prefix": true, "remove_extra_whitespaces": true,
 	} {
 		v, ok := h.Metadata.Lookup("tokenizer.ggml." + key)
-		if got, _ := v.Plain(); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := v.Plain(); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}
 	}

@@ -315,3 +315,12 @@ func TestErrorPlaces(t *testing.T) {
 		}
 	}
 }
+
+// A line of any length is read in a time that grows with it: this one would take hours otherwise.
+func TestParseLongLine(t *testing.T) {
+	text := strings.Repeat("ä", 2<<20)
+	f, err := Parse("Modelfile", []byte("FROM x\nSYSTEM "+text))
+	if err != nil || f.Commands[1].Value != text {
+		t.Error(err)
+	}
+}

@@ -6,6 +6,9 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // Plain reports whether a terminal only displays a character, without interpreting it or rearranging the text around
@@ -54,8 +57,9 @@ func Clean(s string) string {
 }
 
 // Line is [Clean] for a text that must stay on one line, such as an error or a table cell: line breaks and tabs become
-// spaces.
+// spaces, and of a text of more than [limits.Message] bytes the middle is left out.
 func Line(s string) string {
+	s = clip.Middle(s, limits.Message)
 	if plainPrefix(s) < len(s) || strings.ContainsAny(s, "\n\t") {
 		s = breaks.Replace(s)
 	}

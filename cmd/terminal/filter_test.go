@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 func TestClean(t *testing.T) {
@@ -225,5 +227,13 @@ func BenchmarkClean(b *testing.B) {
 				o.Write(text)
 			}
 		})
+	}
+}
+
+// TestLongLine checks that a line has a bounded length and keeps its end.
+func TestLongLine(t *testing.T) {
+	got := Line("open " + strings.Repeat("x\x1b\n", 1<<20) + ": no such file")
+	if len(got) > 7*limits.Message || !strings.HasPrefix(got, "open x") || !strings.HasSuffix(got, "no such file") {
+		t.Errorf("%d bytes: %.40q", len(got), got)
 	}
 }

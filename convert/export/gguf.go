@@ -179,7 +179,7 @@ type written struct {
 func (w written) Value(key string) (any, bool) {
 	for _, p := range w.metadata {
 		if p.Key == key {
-			return p.Value.Plain()
+			return p.Value.Plain(), true
 		}
 	}
 	return nil, false

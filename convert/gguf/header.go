@@ -80,21 +80,27 @@ func (m Metadata) Int(key string) (int64, error) {
 		return 0, err
 	}
 	n, ok := v.Int(0)
-	if !ok || v.IsArray {
+	switch {
+	case !ok && !v.IsArray && v.Kind == Uint64:
+		return 0, fmt.Errorf("%w: metadata %s is %v, want less than 2^63", ErrFormat, key, v.Plain())
+	case !ok || v.IsArray:
 		return 0, wrongKind(key, v, "an integer")
 	}
 	return n, nil
 }
 
-// Float returns a number. A missing key is an error wrapping ErrFormat, as is another type.
+// Float returns a finite number. A missing key is an error wrapping ErrFormat, as is another type.
 func (m Metadata) Float(key string) (float64, error) {
 	v, err := m.required(key)
 	if err != nil {
 		return 0, err
 	}
 	x, ok := v.Float(0)
-	if !ok || v.IsArray {
+	switch {
+	case !ok || v.IsArray:
 		return 0, wrongKind(key, v, "a number")
+	case x-x != 0:
+		return 0, fmt.Errorf("%w: metadata %s is %v, want a finite number", ErrFormat, key, x)
 	}
 	return x, nil
 }

@@ -126,45 +126,46 @@ func (v Value) String() string {
 }
 
 // Plain returns the value as JSON would have it: a string, a bool, a [json.Number], or a []any of them. Numbers are as
-// short as they can be, as float32 if that is their type; an infinite one is the string "inf" or "-inf". ok is false
-// for arrays of arrays and for what is not a number.
-func (v Value) Plain() (plain any, ok bool) {
+// short as they can be, as float32 if that is their type; one that JSON lacks is the string "inf", "-inf" or "nan". An
+// array within an array is the string that [Value.String] returns.
+func (v Value) Plain() any {
 	if !v.IsArray {
 		return v.plain(0)
 	}
 	list := make([]any, v.Len)
 	for i := range list {
-		if list[i], ok = v.plain(i); !ok {
-			return nil, false
-		}
+		list[i] = v.plain(i)
 	}
-	return list, true
+	return list
 }
 
-func (v Value) plain(i int) (any, bool) {
+func (v Value) plain(i int) any {
 	switch v.Kind {
 	case Array:
-		return nil, false
+		return v.arrays[i].String()
 	case String:
-		return v.strings[i], true
+		return v.strings[i]
 	case Bool:
-		return v.Bool(i)
+		b, _ := v.Bool(i)
+		return b
+	case Uint64:
+		return json.Number(strconv.FormatUint(binary.LittleEndian.Uint64(v.data[8*i:]), 10))
 	case Float32, Float64:
 		bits := 64
 		if v.Kind == Float32 {
 			bits = 32
 		}
-		switch x, ok := v.Float(i); {
-		case !ok || math.IsNaN(x):
-			return nil, false
+		switch x, _ := v.Float(i); {
+		case math.IsNaN(x):
+			return "nan"
 		case math.IsInf(x, 1):
-			return "inf", true
+			return "inf"
 		case math.IsInf(x, -1):
-			return "-inf", true
+			return "-inf"
 		default:
-			return json.Number(strconv.FormatFloat(x, 'g', -1, bits)), true
+			return json.Number(strconv.FormatFloat(x, 'g', -1, bits))
 		}
 	}
-	n, ok := v.Int(i)
-	return json.Number(strconv.FormatInt(n, 10)), ok
+	n, _ := v.Int(i)
+	return json.Number(strconv.FormatInt(n, 10))
 }

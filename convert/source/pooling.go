@@ -22,6 +22,9 @@ const ModulesName = "modules.json"
 // defaultPooling is the folder of the pooling module without the list.
 const defaultPooling = "1_Pooling"
 
+// maxFolder bounds the name of a folder, which a system reports whole if it is too long.
+const maxFolder = 255
+
 // withPooling adds the configuration of the pooling module, which reduces many vectors to one, if the checkpoint has
 // it, in a subfolder.
 func withPooling(dir safetensors.Folder, files []File) ([]File, error) {
@@ -40,7 +43,7 @@ func withPooling(dir safetensors.Folder, files []File) ([]File, error) {
 		if folder == "" {
 			return files, nil
 		}
-		if !fs.ValidPath(folder) || folder == "." || path.Join(folder, ConfigName) == blob.DraftConfig ||
+		if !fs.ValidPath(folder) || len(folder) > maxFolder || folder == "." || path.Join(folder, ConfigName) == blob.DraftConfig ||
 			strings.ContainsAny(folder, `\:`) {
 			return nil, fmt.Errorf("%s: %w: %q is not a folder in the checkpoint",
 				files[i].Source, ErrSource, encode.Clip(folder))

@@ -39,6 +39,17 @@ func Bytes(s string, most int) string {
 	return s
 }
 
+// Middle keeps at most that many bytes of a message: its beginning, which says what failed, and its end, which says
+// what to do. In a text that is cut, bytes that are not UTF-8 are removed.
+func Middle(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	const gap = " " + cut + " "
+	end := (most - len(gap)) / 4
+	return strings.ToValidUTF8(s[:most-len(gap)-end], "") + gap + strings.ToValidUTF8(s[len(s)-end:], "")
+}
+
 // Controls replaces control characters, such as line breaks, by spaces.
 func Controls(s string) string {
 	return strings.Map(func(r rune) rune {

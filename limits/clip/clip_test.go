@@ -55,3 +55,16 @@ func FuzzClip(f *testing.F) {
 		}
 	})
 }
+
+func TestMiddle(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"0123456789abcdef", "0123456789abcdef"},
+		{"0123456789abcdefg", "012345678 ... fg"},
+		{"01234567\u00e4789abcdefg", "01234567 ... fg"},
+		{strings.Repeat("x", 1<<20) + "\u00e4", "xxxxxxxxx ... \u00e4"},
+	} {
+		if got := Middle(c.in, 16); got != c.want {
+			t.Errorf("%.40q is %q, want %q", c.in, got, c.want)
+		}
+	}
+}

@@ -2,7 +2,7 @@
 //
 // Contract:
 //   - Names are compared in bytes; callers fold case first if it does not matter.
-//   - The time is proportional to the product of the lengths, so callers bound both.
+//   - The time is proportional to the square of the shorter length, so callers bound one of them.
 //   - The package imports nothing of the project.
 package near
 
@@ -49,13 +49,18 @@ func Begins(name, asked string) bool {
 }
 
 // Off returns how far a name is from the one asked for, and whether it is near. A name that starts with the one asked
-// for is as near as one with a typing error.
+// for is as near as one with a typing error. Names whose lengths differ too much are not compared: the result is then a
+// lower bound.
 func Off(name, asked string) (int, bool) {
-	off := Distance(name, asked)
+	near := max(1, min(len(name), len(asked))/4)
 	if Begins(name, asked) {
-		off = min(off, 1)
+		return min(len(name)-len(asked), 1), true
 	}
-	return off, off <= max(1, min(len(name), len(asked))/4)
+	if off := max(len(name), len(asked)) - min(len(name), len(asked)); off > near {
+		return off, false
+	}
+	off := Distance(name, asked)
+	return off, off <= near
 }
 
 // Names returns at most three names that are near the one asked for, nearest first. Their order decides between equal

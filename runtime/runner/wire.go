@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/runtime"
 )
@@ -110,7 +112,7 @@ type wireFailure struct {
 
 // wireError encodes an error with its name in package fault's table, if it has one there.
 func wireError(err error) *wireFailure {
-	f := &wireFailure{Kind: fault.WireName(err), Message: err.Error()}
+	f := &wireFailure{Kind: fault.WireName(err), Message: clip.Middle(err.Error(), limits.Message)}
 	if after, ok := runtime.RetryAfter(err); ok {
 		f.RetryAfter = new(after.Milliseconds())
 	}

@@ -128,7 +128,7 @@ func parse(line int, text []byte, endpoint string) (r Request, wrong *ResultErro
 func plain(err error) string {
 	switch e := err.(type) {
 	case *json.UnmarshalTypeError:
-		return fmt.Sprintf("%s: a %s is not allowed here", e.Field, e.Value)
+		return fmt.Sprintf("%s: a %s is not allowed here", quoted(e.Field), quoted(e.Value))
 	case *json.SyntaxError:
 		return fmt.Sprintf("%v (at byte %d)", e, e.Offset)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store/lock"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/batches"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // worker runs batches, one at a time.
@@ -91,7 +92,7 @@ func (w *worker) next(ctx context.Context) bool {
 	}
 	if err := w.batch(ctx, b); err != nil && ctx.Err() == nil {
 		w.log("batch %s: %v", b.ID, err)
-		err = w.fail(ctx, b, errorJSON{Code: "server_error", Message: err.Error()})
+		err = w.fail(ctx, b, errorJSON{Code: "server_error", Message: wire.Line(err.Error())})
 		return err == nil // else it is tried again later
 	}
 	return true

@@ -14,7 +14,6 @@ import (
 	"github.com/ingotml/ingot/convert/image"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
-	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
@@ -263,7 +262,7 @@ func (s *api) convertPulled(ctx context.Context, r *registry.PullResult, report 
 		return createError(err, nil)
 	}
 	for _, w := range left {
-		report(progressJSON{Status: "note: " + clip.Controls(w)})
+		report(progressJSON{Status: "note: " + wire.Line(w)})
 	}
 	return nil
 }
@@ -305,7 +304,7 @@ func (s *api) convert(ctx context.Context, name manifest.Name, file *modelfile.F
 		report(progressJSON{Status: "using existing weights"})
 	}
 	for _, w := range result.Warnings {
-		report(progressJSON{Status: "note: " + clip.Controls(withoutFolders(w, dirs))})
+		report(progressJSON{Status: "note: " + wire.Line(withoutFolders(w, dirs))})
 	}
 	return nil
 }

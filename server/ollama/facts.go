@@ -140,7 +140,5 @@ func putValue(info map[string]any, p gguf.Pair, verbose bool) {
 		info[p.Key] = []any{}
 		return
 	}
-	if v, ok := p.Value.Plain(); ok {
-		info[p.Key] = v
-	}
+	info[p.Key] = p.Value.Plain()
 }

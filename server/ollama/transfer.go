@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
@@ -126,10 +125,10 @@ func (s *api) reportTransfer(e registry.Event, verb string, report reporter) {
 		report(progressJSON{Status: verb + " manifest"})
 		return
 	case registry.Warned:
-		s.opts.Log("registry %s: %s", e.Name, clip.Controls(e.Err.Error()))
+		s.opts.Log("registry %s: %s", e.Name, wire.Line(e.Err.Error()))
 		return
 	case registry.Paused:
-		s.opts.Log("registry %s limits requests: waiting %s", clip.Controls(e.Name), e.Wait.Round(time.Second))
+		s.opts.Log("registry %s limits requests: waiting %s", wire.Clip(e.Name), e.Wait.Round(time.Second))
 		return
 	case registry.Retry, registry.Waiting, registry.Skipped:
 		return

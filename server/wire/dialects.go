@@ -43,8 +43,8 @@ func (d Dialects) Failure(path string, header http.Header, t Error) (status int,
 		t.Status = best.Busy
 	}
 	if best.Dotted && t.field != nil {
-		t.Param = t.field.Path.Dotted()
-		t.Message = t.field.With(t.Param)
+		t.Param = Clip(t.field.Path.Dotted())
+		t.Message = Line(t.field.With(t.Param))
 	}
 	return t.Status, best.Body(t)
 }

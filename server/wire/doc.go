@@ -7,5 +7,5 @@
 //   - [ErrorOf] is where errors of other packages get their HTTP status.
 //   - Bodies, the values decoded from them, and responses count in the account of their request before they take
 //     memory, until the request has ended: see package budget.
-//   - Text from outside that a message quotes is clipped: see [Clip].
+//   - Text from outside that a message quotes is clipped: see [Clip]. Whatever is left, [Line] bounds every message.
 package wire

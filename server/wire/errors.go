@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/limits/jsonfit"
@@ -72,14 +73,14 @@ type Error struct {
 	field *jsonfit.Error // that the message is about, or nil
 }
 
-// ErrorOf returns the status and message of an error.
+// ErrorOf returns the status and message of an error. The message has a bounded length, whatever it quotes.
 func ErrorOf(err error) Error {
-	t := Error{Status: http.StatusInternalServerError, Message: clip.Controls(err.Error()), Err: err}
+	t := Error{Status: http.StatusInternalServerError, Message: Line(err.Error()), Err: err}
 	var f *failure
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &f):
-		t.Status, t.Param, t.field = f.status, f.param, f.field
+		t.Status, t.Param, t.field = f.status, Clip(f.param), f.field
 		return t
 	case errors.As(err, &large):
 		t.Status = http.StatusRequestEntityTooLarge
@@ -95,6 +96,9 @@ func ErrorOf(err error) Error {
 	}
 	return t
 }
+
+// Line makes a message a line of at most [limits.Message] bytes.
+func Line(s string) string { return clip.Middle(clip.Controls(s), limits.Message) }
 
 // Clip shortens text that a message quotes.
 func Clip(s string) string { return clip.Controls(clip.Text(s, 80)) }

@@ -14,10 +14,13 @@ const maxSmall = 1 << 16
 // Value implements [arch.GGUFFile].
 func (s *set) Value(key string) (any, bool) {
 	v, ok := s.files[0].header.Metadata.Lookup(key)
-	if !ok || v.IsArray && v.Len > maxSmall {
+	switch {
+	case !ok:
 		return nil, false
+	case v.IsArray && v.Len > maxSmall:
+		return v.String(), true
 	}
-	return v.Plain()
+	return v.Plain(), true
 }
 
 // Shape implements [arch.GGUFFile].

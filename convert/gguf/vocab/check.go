@@ -46,7 +46,7 @@ func (v *vocabulary) check() error {
 	case "gpt2", "gemma4":
 		if _, ok := pres[v.pre]; !ok && v.model == "gpt2" {
 			return fmt.Errorf("%w: %spre = %q: this version does not know how it splits text (known: %s)",
-				ErrVocabulary, prefix, clip.Text(v.pre, 80), strings.Join(Kinds(), ", "))
+				ErrVocabulary, prefix, clip.Line(v.pre, maxQuoted), strings.Join(Kinds(), ", "))
 		}
 		return v.checkMerges()
 	case "llama", "t5":

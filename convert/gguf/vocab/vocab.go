@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // ErrVocabulary reports metadata that does not describe a tokenizer.
@@ -29,6 +30,9 @@ type File struct {
 
 // prefix is the prefix of most keys.
 const prefix = "tokenizer.ggml."
+
+// maxQuoted bounds the characters of a text of a file that a message quotes.
+const maxQuoted = 80
 
 // Types of tokens.
 const (
@@ -77,7 +81,7 @@ func Files(m gguf.Metadata) ([]File, error) {
 		tokenizer.Name, tokenizer.Data = RWKV, v.rwkv()
 	default:
 		return nil, fmt.Errorf("%w: %smodel = %q: want gpt2, llama, gemma4, rwkv or t5; others are not supported",
-			ErrVocabulary, prefix, v.model)
+			ErrVocabulary, prefix, clip.Line(v.model, maxQuoted))
 	}
 	if err != nil {
 		return nil, err
