@@ -61,7 +61,7 @@ func (m memory) ReadDir(string) ([]fs.DirEntry, error) { return nil, fs.ErrInval
 // memoryFile is a header that is followed by zeros.
 type memoryFile struct{ header []byte }
 
-const memorySize = 1 << 20
+const memorySize = 2 << 20
 
 func (m memoryFile) Read([]byte) (int, error)   { return 0, fs.ErrInvalid }
 func (m memoryFile) Stat() (fs.FileInfo, error) { return memoryInfo{}, nil }
