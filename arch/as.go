@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -152,60 +151,4 @@ func setKeys(object []byte, values map[string][]byte) []byte {
 		lacking = bytes.TrimSuffix(lacking, []byte(", "))
 	}
 	return slices.Concat(object[:begin], lacking, out)
-}
-
-// unread returns the keys of a config.json, and of its text_config, that have no influence on the model m made of it:
-// without the key, and with a value that no key can have, the model is the same. Keys that are idle, null or false are
-// left out, as are empty lists and the number 0.
-func unread(config []byte, a Arch, m Model) []string {
-	var out []string
-	var all, text map[string]json.RawMessage
-	_ = json.Unmarshal(pyjson.Plain(config), &all) // the caller has parsed it
-	_ = json.Unmarshal(all["text_config"], &text)
-	try := func(in map[string]json.RawMessage, key, path string) {
-		was := in[key]
-		if isIdle(key, a.ModelType) || isFixed(key, a.ModelType) || isNothing(was) || a.replaced(key, in) {
-			return
-		}
-		same := func() bool {
-			if text != nil {
-				all["text_config"], _ = json.Marshal(text) // raw JSON always encodes
-			}
-			edited, err := json.Marshal(all)
-			if err != nil {
-				return false
-			}
-			other, err := a.Parse(edited)
-			return err == nil && reflect.DeepEqual(other, m)
-		}
-		in[key] = json.RawMessage("[[]]")
-		unused := same()
-		delete(in, key)
-		unused = unused && same()
-		if in[key] = was; unused {
-			out = append(out, path)
-		}
-	}
-	for _, key := range sortedKeys(all) {
-		try(all, key, key)
-	}
-	for _, key := range sortedKeys(text) {
-		try(text, key, "text_config."+key)
-	}
-	return out
-}
-
-// isNothing reports whether a value says that there is none of what its key names.
-func isNothing(value json.RawMessage) bool {
-	return slices.Contains([]string{"null", "false", "0", "0.0", "[]", "{}", `""`}, string(bytes.TrimSpace(value)))
-}
-
-// Unread returns the keys of a config.json that could change the computation and that its type does not read. They are
-// neither known to have no influence, nor null, false or empty.
-func Unread(config []byte) []string {
-	m, err := Detect(config)
-	if err != nil {
-		return nil
-	}
-	return unread(config, byName(m.Facts().ModelType), m)
 }

@@ -3,6 +3,7 @@ package arch
 import (
 	"errors"
 	"path"
+	"strings"
 )
 
 // ErrTable reports a set of tensors that does not match the configuration.
@@ -188,4 +189,23 @@ func (t Table) droppable(name string) (Drop, bool) {
 		}
 	}
 	return Drop{}, false
+}
+
+// MostTensors returns the number of tensors of a checkpoint that has each of the table in the form of the most.
+func (t Table) MostTensors() int64 {
+	n := int64(0)
+	for _, s := range t.Specs {
+		most := int64(1)
+		for _, f := range s.Forms {
+			parts := int64(0)
+			for _, name := range f.Names {
+				if parts++; strings.Contains(name, "*") {
+					parts += f.Count - 1
+				}
+			}
+			most = max(most, parts)
+		}
+		n += most
+	}
+	return n
 }

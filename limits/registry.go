@@ -16,10 +16,14 @@ const (
 	BlobSize = 1 << 40
 	// CopyManifests bounds the manifests of an image and of its referrers that are copied from one registry to another.
 	CopyManifests = 64 << 20
-	// Tags bounds the tags of a repository that are listed, TagPages and TagPageSize the pages in which they come.
+	// Tags bounds the tags of a repository that are listed, and TagPageSize the pages in which they come.
 	Tags        = 500_000
-	TagPages    = 1000
 	TagPageSize = 32 << 20
+	// ListPages bounds the pages of a list of a registry or a hub, and IdlePages those in a row that have nothing new.
+	ListPages = 1000
+	IdlePages = 8
+	// Referrers bounds the artifacts that are attached to a manifest.
+	Referrers = 10_000
 	// LayoutMembers bounds the members of an archive of an OCI layout.
 	LayoutMembers = 100_000
 	// LayoutIndex bounds the index.json of an OCI layout.
@@ -42,7 +46,10 @@ func init() {
 		Limit{"CopyManifests", "manifests that a copy between registries reads", CopyManifests, Bytes,
 			"registry.TestCopyManifests"},
 		Limit{"Tags", "tags of a repository", Tags, Count, "registry/browse.TestTagLimits"},
-		Limit{"TagPages", "pages of a list of tags", TagPages, Count, "registry/browse.TestTagLimits"},
+		Limit{"ListPages", "pages of a list of a registry or a hub", ListPages, Count, "registry/remote.TestPages"},
+		Limit{"IdlePages", "pages of a list in a row that have nothing new", IdlePages, Count, "registry/remote.TestPages"},
+		Limit{"Referrers", "artifacts that are attached to a manifest", Referrers, Count,
+			"registry/remote.TestEndlessReferrers"},
 		Limit{"TagPageSize", "page of a list of tags", TagPageSize, Bytes, "registry/browse.TestTagLimits"},
 		Limit{"LayoutMembers", "members of an archive of an OCI layout", LayoutMembers, Count, layout},
 		Limit{"LayoutIndex", "index.json of an OCI layout", LayoutIndex, Bytes, layout},

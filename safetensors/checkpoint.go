@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/ingotml/ingot/limits"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 )
 
 // Source is a tensor and the open file that contains it.
@@ -85,11 +88,19 @@ const maxOpening = 16
 // openFiles opens files and adds them, in order. The error is that of the first file that has one.
 func (c *Checkpoint) openFiles(folder Folder, names []string) error {
 	files, errs := make([]*File, len(names)), make([]error, len(names))
+	memory := semaphore.NewWeighted(MaxHeaderSize)
+	read := func(r io.ReaderAt, size int64) (*Header, error) { return readHeader(r, size, memory) }
+	var tensors atomic.Int64
 	var group errgroup.Group
 	group.SetLimit(maxOpening)
 	for i, name := range names {
 		group.Go(func() error {
-			files[i], errs[i] = OpenIn(folder, name)
+			if tensors.Load() > limits.Tensors {
+				return nil // which is the error
+			}
+			if files[i], errs[i] = OpenAs(folder, name, read); files[i] != nil {
+				tensors.Add(int64(len(files[i].header.Tensors)))
+			}
 			return nil
 		})
 	}
@@ -99,7 +110,11 @@ func (c *Checkpoint) openFiles(folder Folder, names []string) error {
 			c.files = append(c.files, f)
 		}
 	}
-	return cmp.Or(errs...)
+	if err := cmp.Or(errs...); err != nil || tensors.Load() <= limits.Tensors {
+		return err
+	}
+	return fmt.Errorf("%s: %w: the files have %d tensors, the limit is %d", folder.Path("."), ErrHeaderTooLarge,
+		tensors.Load(), limits.Tensors)
 }
 
 // openAll opens the files and adds all of their tensors.
@@ -107,12 +122,7 @@ func (c *Checkpoint) openAll(folder Folder, names []string) error {
 	if err := c.openFiles(folder, names); err != nil {
 		return err
 	}
-	for _, f := range c.files {
-		for _, t := range f.Header().Tensors {
-			c.tensors = append(c.tensors, Source{t, f})
-		}
-	}
-	slices.SortStableFunc(c.tensors, bySourceName)
+	c.tensors = sources(c.files)
 	for i, s := range c.tensors {
 		if i > 0 && c.tensors[i-1].Name == s.Name {
 			return fmt.Errorf("%s: tensor %s: %w: it is also in %s, and there is no %s to decide between them",
@@ -157,12 +167,21 @@ func (c *Checkpoint) Close() error {
 
 // CheckpointOf returns a checkpoint of open files, which belong to it, with all of their tensors.
 func CheckpointOf(files ...*File) *Checkpoint {
-	c := &Checkpoint{files: files}
+	return &Checkpoint{files: files, tensors: sources(files)}
+}
+
+// sources returns the tensors of files, sorted by name.
+func sources(files []*File) []Source {
+	n := 0
+	for _, f := range files {
+		n += len(f.Header().Tensors)
+	}
+	list := make([]Source, 0, n)
 	for _, f := range files {
 		for _, t := range f.Header().Tensors {
-			c.tensors = append(c.tensors, Source{t, f})
+			list = append(list, Source{t, f})
 		}
 	}
-	slices.SortStableFunc(c.tensors, bySourceName)
-	return c
+	slices.SortStableFunc(list, bySourceName)
+	return list
 }

@@ -29,6 +29,21 @@ const (
 	U64        DType = "U64"
 )
 
+var dtypes = []DType{
+	Bool, F4, F6E2M3, F6E3M2, U8, I8, F8E5M2, F8E4M3, F8E8M0, F8E4M3FNUZ, F8E5M2FNUZ, I16, U16, F16, BF16, I32, U32, F32,
+	C64, F64, I64, U64,
+}
+
+// knownDType returns the dtype of a name, without making a copy of it.
+func knownDType(name []byte) (DType, bool) {
+	for _, d := range dtypes {
+		if string(name) == string(d) {
+			return d, true
+		}
+	}
+	return "", false
+}
+
 // Bits returns the size of an element in bits, or 0 for an unknown dtype.
 func (d DType) Bits() int {
 	switch d {

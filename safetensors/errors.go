@@ -30,6 +30,7 @@ var (
 	ErrAmbiguous  = errors.New("ambiguous weights")
 	ErrNoWeights  = errors.New("no safetensors weights")
 	ErrOutside    = errors.New("a link out of the folder")
+	ErrTooLong    = errors.New("too long") // a file that is read as a whole
 )
 
 var errNotRegular = place.ErrNotRegular

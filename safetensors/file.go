@@ -1,11 +1,13 @@
 package safetensors
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // File is an open safetensors file. Its methods are safe for concurrent use.
@@ -16,7 +18,7 @@ type File struct {
 	info   fs.FileInfo // when it was opened
 	stat   func() (fs.FileInfo, error)
 	header *Header
-	byName map[string]int // index in header.Tensors
+	byName []int32 // indexes of header.Tensors, sorted by name
 }
 
 // Open opens a file and reads its header. The path may be a symbolic link to a regular file, as in download caches.
@@ -64,10 +66,7 @@ func (f *File) describe(read func(io.ReaderAt, int64) (*Header, error)) (err err
 	if f.header, err = read(f.file, f.info.Size()); err != nil {
 		return err
 	}
-	f.byName = make(map[string]int, len(f.header.Tensors))
-	for i, t := range f.header.Tensors {
-		f.byName[t.Name] = i
-	}
+	f.byName = orderByName(f.header.Tensors)
 	return nil
 }
 
@@ -94,11 +93,14 @@ func (f *File) Header() *Header { return f.header }
 
 // Lookup finds a tensor by name.
 func (f *File) Lookup(name string) (Tensor, bool) {
-	i, ok := f.byName[name]
+	list := f.header.Tensors
+	i, ok := slices.BinarySearchFunc(f.byName, name, func(at int32, name string) int {
+		return cmp.Compare(list[at].Name, name)
+	})
 	if !ok {
 		return Tensor{}, false
 	}
-	return f.header.Tensors[i], true
+	return list[f.byName[i]], true
 }
 
 // Reader returns a reader of the data of t, a tensor of this file. If the file has shrunk since it was opened, reads

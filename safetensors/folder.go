@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -41,4 +42,29 @@ func KindOf(folder Folder, name string) (filekind.Found, error) {
 type readerAt interface {
 	fs.File
 	io.ReaderAt
+}
+
+// ReadSmall reads a file of a folder that has at most that many bytes. A longer one is [ErrTooLong].
+func ReadSmall(folder Folder, name string, most int64) ([]byte, error) {
+	file, err := folder.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	size := int64(0)
+	if info, err := file.Stat(); err == nil {
+		size = info.Size()
+	}
+	if size > most {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLong, most)
+	}
+	// Of the right size from the start: growing takes as much again.
+	text := bytes.NewBuffer(make([]byte, 0, max(size, 0)+bytes.MinRead))
+	if _, err := text.ReadFrom(io.LimitReader(file, most+1)); err != nil {
+		return nil, err
+	}
+	if int64(text.Len()) > most {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLong, most)
+	}
+	return text.Bytes(), nil
 }

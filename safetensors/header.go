@@ -1,7 +1,9 @@
 package safetensors
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/filekind"
+	"golang.org/x/sync/semaphore"
 )
 
 // MaxHeaderSize is the largest supported header in bytes, as in the reference library.
@@ -29,7 +32,20 @@ type Header struct {
 // ReadHeader reads and validates the header of a file of the given size. It does not read the data region. A header
 // without tensors is valid.
 func ReadHeader(r io.ReaderAt, size int64) (*Header, error) {
-	text, err := readText(r, size)
+	return readHeader(r, size, semaphore.NewWeighted(MaxHeaderSize))
+}
+
+// readHeader is ReadHeader of one of several files, whose texts take memory of the bound of all of them.
+func readHeader(r io.ReaderAt, size int64, memory *semaphore.Weighted) (*Header, error) {
+	n, err := textSize(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if err := memory.Acquire(context.Background(), n); err != nil {
+		return nil, err
+	}
+	defer memory.Release(n)
+	text, err := readText(r, size, n)
 	if err != nil {
 		return nil, err
 	}
@@ -43,25 +59,30 @@ func ReadHeader(r io.ReaderAt, size int64) (*Header, error) {
 	return h, nil
 }
 
-// readText returns the JSON text of a header.
-func readText(r io.ReaderAt, size int64) ([]byte, error) {
+// textSize returns the size of a header's JSON text, which is at most MaxHeaderSize.
+func textSize(r io.ReaderAt, size int64) (int64, error) {
 	var length [8]byte
 	if size < int64(len(length)) {
-		return nil, otherKind(r, size, fmt.Errorf("%w: %d bytes, but the header's length alone takes 8; download it again",
+		return 0, otherKind(r, size, fmt.Errorf("%w: %d bytes, but the header's length alone takes 8; download it again",
 			ErrTruncated, size))
 	}
 	if err := readFull(r, length[:], 0); err != nil {
-		return nil, err
+		return 0, err
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > MaxHeaderSize {
-		return nil, otherKind(r, size, fmt.Errorf("%w: %d bytes, the limit is %d; is this a safetensors file?",
+		return 0, otherKind(r, size, fmt.Errorf("%w: %d bytes, the limit is %d; is this a safetensors file?",
 			ErrHeaderTooLarge, n, MaxHeaderSize))
 	}
 	if int64(n) > size-8 {
-		return nil, otherKind(r, size, fmt.Errorf("%w: %d bytes, but the header ends at byte %d; download it again",
+		return 0, otherKind(r, size, fmt.Errorf("%w: %d bytes, but the header ends at byte %d; download it again",
 			ErrTruncated, size, n+8))
 	}
+	return int64(n), nil
+}
+
+// readText returns the JSON text of a header.
+func readText(r io.ReaderAt, size, n int64) ([]byte, error) {
 	text := make([]byte, n)
 	if err := readFull(r, text, 8); err != nil {
 		return nil, err
@@ -95,20 +116,21 @@ func readFull(r io.ReaderAt, p []byte, offset int64) error {
 	return fmt.Errorf("read header: %w", err)
 }
 
-// parse sets Tensors, in the order of the header, and Metadata.
+// parse sets Tensors, in the order of the header, and Metadata. What it keeps does not refer to the text.
 func (h *Header) parse(text []byte) error {
 	r, err := newJSONReader(text, ErrHeader)
 	if err != nil {
 		return err
 	}
-	seen := make(map[string]bool)
+	// Each entry has the key once. Growing the list would take as much again.
+	h.Tensors = slices.Grow(h.Tensors, min(bytes.Count(text, []byte(`"data_offsets"`)), limits.Tensors))
+	described := false
 	err = r.Object(func(key []byte) error {
-		name := string(key)
-		if seen[name] {
-			return fmt.Errorf("entry %s: %w: it occurs twice in the header", quote(name), ErrDuplicate)
-		}
-		seen[name] = true
-		if name == metadataKey {
+		if string(key) == metadataKey {
+			if described {
+				return duplicateEntry(metadataKey)
+			}
+			described = true
 			m, err := parseMetadata(r)
 			h.Metadata = m
 			if err != nil {
@@ -116,17 +138,43 @@ func (h *Header) parse(text []byte) error {
 			}
 			return nil
 		}
-		t, err := parseTensor(r, name)
+		if len(h.Tensors) == limits.Tensors {
+			return fmt.Errorf("%w: more than %d tensors", ErrHeaderTooLarge, limits.Tensors)
+		}
+		t, err := parseTensor(r, string(key))
 		h.Tensors = append(h.Tensors, t)
 		if err != nil {
-			return fmt.Errorf("tensor %s: %w", quote(name), err)
+			return fmt.Errorf("tensor %s: %w", quote(t.Name), err)
 		}
 		return nil
 	})
+	if err == nil {
+		err = r.End()
+	}
 	if err != nil {
 		return err
 	}
-	return r.End()
+	order := orderByName(h.Tensors)
+	for i := 1; i < len(order); i++ {
+		if name := h.Tensors[order[i]].Name; name == h.Tensors[order[i-1]].Name {
+			return duplicateEntry(name)
+		}
+	}
+	return nil
+}
+
+func duplicateEntry(name string) error {
+	return fmt.Errorf("entry %s: %w: it occurs twice in the header", quote(name), ErrDuplicate)
+}
+
+// orderByName returns the indexes of tensors, sorted by name. A map takes ten times its memory.
+func orderByName(list []Tensor) []int32 {
+	order := make([]int32, len(list))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(list[a].Name, list[b].Name) })
+	return order
 }
 
 func parseMetadata(r *jsonReader) (map[string]string, error) {
@@ -145,6 +193,9 @@ func parseMetadata(r *jsonReader) (map[string]string, error) {
 		}
 		if m == nil {
 			m = make(map[string]string)
+		}
+		if len(m) == limits.Tensors {
+			return fmt.Errorf("%w: more than %d keys", ErrHeaderTooLarge, limits.Tensors)
 		}
 		m[key] = value
 		return nil
@@ -210,27 +261,28 @@ func checkName(name string) error {
 }
 
 func parseDType(r *jsonReader) (DType, error) {
-	s, err := r.text()
+	s, err := r.Str()
 	if err != nil {
 		return "", err
 	}
-	if DType(s).Bits() == 0 {
-		return "", fmt.Errorf("%w %s", ErrDType, quote(s))
+	d, ok := knownDType(s)
+	if !ok {
+		return "", fmt.Errorf("%w %s", ErrDType, quote(string(s)))
 	}
-	return DType(s), nil
+	return d, nil
 }
 
 func parseShape(r *jsonReader) ([]int64, error) {
-	shape := []int64{}
+	r.dims = r.dims[:0]
 	err := r.Array(func(int) error {
-		if len(shape) == MaxDims {
+		if len(r.dims) == MaxDims {
 			return fmt.Errorf("%w: more than %d dimensions", ErrShape, MaxDims)
 		}
 		d, err := r.integer(ErrShape)
-		shape = append(shape, d)
+		r.dims = append(r.dims, d)
 		return err
 	})
-	return shape, err
+	return append([]int64{}, r.dims...), err
 }
 
 func parseOffsets(r *jsonReader) (begin, end int64, err error) {

@@ -1,11 +1,14 @@
 package safetensors
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/filekind"
 	"github.com/ingotml/ingot/limits/pyjson"
 )
@@ -18,23 +21,20 @@ const extension = ".safetensors"
 // maxIndexSize limits the index in bytes, like a header.
 const maxIndexSize = MaxHeaderSize
 
-// readIndex returns the weight_map of a folder's index, from tensor name to shard name.
-func readIndex(folder Folder) (map[string]string, error) {
+// placed is a tensor of an index and the shard that has it.
+type placed struct{ tensor, shard string }
+
+// readIndex returns the weight_map of a folder's index, sorted by the tensors' names.
+func readIndex(folder Folder) ([]placed, error) {
 	path := folder.Path(indexName)
-	file, err := folder.Open(indexName)
-	if errors.Is(err, errNotRegular) {
+	text, err := ReadSmall(folder, indexName, maxIndexSize)
+	switch {
+	case errors.Is(err, errNotRegular):
 		return nil, fmt.Errorf("%s: %w: %w", path, ErrIndex, errNotRegular)
-	}
-	if err != nil {
+	case errors.Is(err, ErrTooLong):
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrIndex, err)
+	case err != nil:
 		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxIndexSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxIndexSize {
-		return nil, fmt.Errorf("%s: %w: more than %d bytes", path, ErrIndex, maxIndexSize)
 	}
 	if wrong := filekind.Of(text, int64(len(text))).Wrong(filekind.JSON); wrong != "" {
 		return nil, fmt.Errorf("%s: %w: %s", path, ErrIndex, wrong)
@@ -46,22 +46,25 @@ func readIndex(folder Folder) (map[string]string, error) {
 	return weights, nil
 }
 
-// parseIndex parses weight_map and ignores other keys, which are informational.
-func parseIndex(text []byte) (map[string]string, error) {
+// parseIndex parses weight_map and ignores other keys, which are informational. What it returns does not refer to the
+// text.
+func parseIndex(text []byte) ([]placed, error) {
 	r, err := newJSONReader(text, ErrIndex)
 	if err != nil {
 		return nil, err
 	}
-	var weights map[string]string
-	err = r.Object(func(key []byte) error {
+	var weights []placed
+	seen := false
+	err = r.Object(func(key []byte) (err error) {
 		if string(key) != "weight_map" {
 			return r.skip()
 		}
-		if weights != nil {
+		if seen {
 			return fmt.Errorf("%w: duplicate key %q", ErrIndex, key)
 		}
-		weights = make(map[string]string)
-		return parseWeightMap(r, weights)
+		seen = true
+		weights, err = parseWeightMap(r)
+		return err
 	})
 	if err == nil {
 		err = r.End()
@@ -75,15 +78,23 @@ func parseIndex(text []byte) (map[string]string, error) {
 	return weights, nil
 }
 
-func parseWeightMap(r *jsonReader, weights map[string]string) error {
-	return r.Object(func(key []byte) error {
+func parseWeightMap(r *jsonReader) ([]placed, error) {
+	// Each entry has four quotes. Growing the list would take as much again.
+	weights := make([]placed, 0, min(bytes.Count(r.Text[r.Pos:], []byte{'"'})/4, limits.Tensors))
+	shards := map[string]string{} // one text for all tensors of a shard
+	err := r.Object(func(key []byte) error {
 		tensor := string(key)
-		shard, err := r.text()
-		switch _, seen := weights[tensor]; {
+		name, err := r.Str()
+		shard, known := shards[string(name)]
+		if err == nil && !known {
+			shard = string(name)
+			shards[shard] = shard
+		}
+		switch {
 		case err != nil:
-		case seen:
-			err = fmt.Errorf("%w: %w: it occurs twice in the weight_map", ErrIndex, ErrDuplicate)
-		case !isShardName(shard):
+		case len(weights) == limits.Tensors:
+			return fmt.Errorf("%w: more than %d tensors", ErrIndex, limits.Tensors)
+		case !known && !isShardName(shard):
 			err = fmt.Errorf("%w: shard %s is not a plain file name", ErrIndex, quote(shard))
 		default:
 			if err = checkName(tensor); err != nil {
@@ -93,9 +104,19 @@ func parseWeightMap(r *jsonReader, weights map[string]string) error {
 		if err != nil {
 			return fmt.Errorf("tensor %s: %w", quote(tensor), err)
 		}
-		weights[tensor] = shard
+		weights = append(weights, placed{tensor, shard})
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(weights, func(a, b placed) int { return cmp.Compare(a.tensor, b.tensor) })
+	for i := 1; i < len(weights); i++ {
+		if name := weights[i].tensor; name == weights[i-1].tensor {
+			return nil, fmt.Errorf("tensor %s: %w: %w: it occurs twice in the weight_map", quote(name), ErrIndex, ErrDuplicate)
+		}
+	}
+	return weights, nil
 }
 
 // isShardName reports whether a name from an index can safely be joined to the folder's path: it cannot leave the

@@ -14,8 +14,8 @@ import (
 // openIndexed opens the shards in the index and looks up each tensor in its shard. Files are the truth, and the index
 // describes them: a tensor is taken from where it is, and a complete set of other files stands for files that the index
 // lists and that do not exist.
-func (c *Checkpoint) openIndexed(folder Folder, entries []fs.DirEntry, weights map[string]string) error {
-	names := slices.Compact(slices.Sorted(maps.Values(weights)))
+func (c *Checkpoint) openIndexed(folder Folder, entries []fs.DirEntry, weights []placed) error {
+	names := shardsOf(weights)
 	there := map[string]bool{}
 	for _, e := range entries {
 		// An index that was copied from a checkpoint of pickles names them.
@@ -42,6 +42,15 @@ func (c *Checkpoint) openIndexed(folder Folder, entries []fs.DirEntry, weights m
 	return c.take(folder, weights, shards)
 }
 
+// shardsOf returns the sorted names of the shards that an index lists.
+func shardsOf(weights []placed) []string {
+	names := map[string]bool{}
+	for _, w := range weights {
+		names[w.shard] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 // missing returns the error of a listed file that does not exist, or that is of another kind.
 func missing(folder Folder, name string) error {
 	problem := "it does not exist; download it again"
@@ -52,12 +61,13 @@ func missing(folder Folder, name string) error {
 }
 
 // take takes the tensors that the index lists from the open files, wherever they are.
-func (c *Checkpoint) take(folder Folder, weights map[string]string, shards map[string]*File) error {
+func (c *Checkpoint) take(folder Folder, weights []placed, shards map[string]*File) error {
 	c.tensors = make([]Source, 0, len(weights))
 	var moved []string
 	var further *Checkpoint
-	for _, name := range slices.Sorted(maps.Keys(weights)) {
-		f := shards[weights[name]]
+	for _, w := range weights {
+		name := w.tensor
+		f := shards[w.shard]
 		t, ok := f.Lookup(name)
 		if !ok {
 			if further == nil {
@@ -66,7 +76,7 @@ func (c *Checkpoint) take(folder Folder, weights map[string]string, shards map[s
 			}
 			if f, t, ok = c.find(name, further); !ok {
 				return fmt.Errorf("%s: tensor %s: %w: %s says that the tensor is in this file, but %s%s",
-					folder.Path(weights[name]), quote(name), ErrIncomplete, indexName, c.location(name), c.unlistedHint())
+					folder.Path(w.shard), quote(name), ErrIncomplete, indexName, c.location(name), c.unlistedHint())
 			}
 			moved = append(moved, name)
 		}
@@ -129,7 +139,7 @@ func (c *Checkpoint) unlistedHint() string {
 // missing says. They must be a complete set, and have all tensors that the index lists; if no listed file exists, the
 // index may be of other tensors. some reports whether one exists.
 func (c *Checkpoint) openOther(
-	folder Folder, entries []fs.DirEntry, weights map[string]string, some bool, missing error,
+	folder Folder, entries []fs.DirEntry, weights []placed, some bool, missing error,
 ) error {
 	for _, names := range otherSets(c.unlisted, WeightFiles(folder, entries), some) {
 		other := new(Checkpoint)
@@ -180,9 +190,9 @@ func otherSets(unlisted, all []string, some bool) [][]string {
 	return append(sets, all)
 }
 
-func (c *Checkpoint) hasAll(weights map[string]string) bool {
-	for name := range weights {
-		if _, ok := c.Lookup(name); !ok {
+func (c *Checkpoint) hasAll(weights []placed) bool {
+	for _, w := range weights {
+		if _, ok := c.Lookup(w.tensor); !ok {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 type jsonReader struct {
 	jsonread.Reader
 	kind error
+	dims []int64 // of the last shape
 }
 
 // newJSONReader checks once that data is valid UTF-8, for all strings in it.
@@ -63,28 +65,28 @@ func (r *jsonReader) text() (string, error) {
 }
 
 // number reads the characters of a number without validating it.
-func (r *jsonReader) number() string {
+func (r *jsonReader) number() []byte {
 	r.Peek()
 	start := r.Pos
 	for r.Pos < len(r.Text) && strings.IndexByte("+-.0123456789eE", r.Text[r.Pos]) >= 0 {
 		r.Pos++
 	}
-	return string(r.Text[start:r.Pos])
+	return r.Text[start:r.Pos]
 }
 
 // integer parses a non-negative integer without sign, fraction or exponent. A number in another form is an error that
 // wraps kind.
 func (r *jsonReader) integer(kind error) (int64, error) {
 	s := r.number()
-	if s == "" {
+	if len(s) == 0 {
 		return 0, r.failAt(r.Pos, "want a number, found %s", jsonread.Found(r.Text, r.Pos))
 	}
-	if s[0] == '0' && len(s) > 1 || strings.Trim(s, "0123456789") != "" {
-		return 0, fmt.Errorf("%w: %s is not a plain non-negative integer", kind, quote(s))
+	if s[0] == '0' && len(s) > 1 || len(bytes.Trim(s, "0123456789")) > 0 {
+		return 0, fmt.Errorf("%w: %s is not a plain non-negative integer", kind, quote(string(s)))
 	}
-	n, err := strconv.ParseInt(s, 10, 64)
+	n, err := strconv.ParseInt(string(s), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s does not fit 63 bits", kind, quote(s))
+		return 0, fmt.Errorf("%w: %s does not fit 63 bits", kind, quote(string(s)))
 	}
 	return n, nil
 }
@@ -100,7 +102,7 @@ func (r *jsonReader) skip() error {
 		return r.Skip()
 	}
 	at := r.Pos
-	if !json.Valid([]byte(r.number())) {
+	if !json.Valid(r.number()) {
 		return r.failAt(at, "want a value, found %s", jsonread.Found(r.Text, at))
 	}
 	return nil

@@ -73,6 +73,9 @@ type parser struct {
 	left int64 // bytes that may still be read
 	deep int   // arrays within arrays so far
 	err  error
+
+	number  [8]byte // the last number
+	scratch []byte  // the last part of a string
 }
 
 func (p *parser) fail(format string, args ...any) {
@@ -81,7 +84,7 @@ func (p *parser) fail(format string, args ...any) {
 	}
 }
 
-// bytes reads n bytes. It grows the result as they come, since n is not trusted.
+// bytes reads n bytes, which are checked against what is left before memory is allocated.
 func (p *parser) bytes(n int64) []byte {
 	if p.err != nil {
 		return nil
@@ -90,8 +93,23 @@ func (p *parser) bytes(n int64) []byte {
 		p.short(n)
 		return nil
 	}
-	p.left -= n
-	b := make([]byte, n)
+	return p.fill(make([]byte, n))
+}
+
+// small reads the bytes of a number; nil after an error. The result is valid until the next call.
+func (p *parser) small(n int64) []byte {
+	if p.err == nil && n > p.left {
+		p.short(n)
+	}
+	if p.err != nil {
+		return nil
+	}
+	return p.fill(p.number[:n])
+}
+
+// fill fills a slice with the next bytes, of which there are enough; nil after an error.
+func (p *parser) fill(b []byte) []byte {
+	p.left -= int64(len(b))
 	if _, err := io.ReadFull(p.in, b); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			p.fail("it ends inside its header")
@@ -116,7 +134,7 @@ func (p *parser) short(n int64) {
 }
 
 func (p *parser) uint32() uint32 {
-	if b := p.bytes(4); b != nil {
+	if b := p.small(4); b != nil {
 		return binary.LittleEndian.Uint32(b)
 	}
 	return 0
@@ -124,7 +142,7 @@ func (p *parser) uint32() uint32 {
 
 // count reads a 64-bit number that counts things of at least one byte each.
 func (p *parser) count(what string, limit int64) int64 {
-	b := p.bytes(8)
+	b := p.small(8)
 	if b == nil {
 		return 0
 	}
@@ -137,7 +155,7 @@ func (p *parser) count(what string, limit int64) int64 {
 }
 
 func (p *parser) string() string {
-	b := p.bytes(8)
+	b := p.small(8)
 	if b == nil {
 		return ""
 	}
@@ -146,21 +164,37 @@ func (p *parser) string() string {
 		p.short(int64(min(n, math.MaxInt64)))
 		return ""
 	}
-	return string(p.bytes(int64(n)))
+	var text strings.Builder
+	for text.Grow(int(n)); n > 0 && p.err == nil; {
+		part := min(n, maxScratch)
+		p.scratch = slices.Grow(p.scratch[:0], int(part))[:part]
+		text.Write(p.fill(p.scratch))
+		n -= part
+	}
+	return text.String()
 }
+
+// maxScratch bounds the parts in which strings are read, so that one takes only its size.
+const maxScratch = 4 << 10
 
 func (p *parser) header() (*Header, error) {
 	version, tensors, m := p.start()
 	h := &Header{Version: version, Metadata: m}
+	if p.err == nil {
+		h.Tensors = make([]Tensor, 0, min(tensors, p.left/leastTensor))
+	}
 	for i := int64(0); i < tensors && p.err == nil; i++ {
 		h.Tensors = append(h.Tensors, p.tensor())
 	}
 	return h, p.err
 }
 
+// leastTensor is the size of the smallest description of a tensor.
+const leastTensor = 8 + 1 + 4 + 4 + 8
+
 // start reads what a file has before the descriptions of its tensors, and returns their number.
 func (p *parser) start() (version int, tensors int64, m Metadata) {
-	if b := p.bytes(4); p.err == nil && string(b) != magic {
+	if b := p.small(4); p.err == nil && string(b) != magic {
 		p.fail("it begins with %q, want %q", b, magic)
 	}
 	version = int(p.uint32())
@@ -207,7 +241,7 @@ func (p *parser) value(kind Kind, depth int) Value {
 		return Value{}
 	}
 	kind = Kind(p.uint32())
-	b := p.bytes(8)
+	b := p.small(8)
 	if b == nil {
 		return Value{}
 	}
@@ -226,6 +260,7 @@ func (p *parser) elements(kind Kind, n int64, depth int) Value {
 	v := Value{Kind: kind, Len: int(n)}
 	switch size := kind.size(); {
 	case kind == String:
+		v.strings = make([]string, 0, min(n, p.left/8)) // each has its length
 		for i := int64(0); i < n && p.err == nil; i++ {
 			v.strings = append(v.strings, p.string())
 		}
@@ -259,8 +294,9 @@ func (p *parser) tensor() Tensor {
 		return t
 	}
 	elements := int64(1)
+	t.Shape = make([]int64, 0, dims)
 	for range dims {
-		b := p.bytes(8)
+		b := p.small(8)
 		if b == nil {
 			return t
 		}
@@ -273,7 +309,7 @@ func (p *parser) tensor() Tensor {
 		t.Shape = append(t.Shape, int64(n))
 	}
 	t.Type = ggml.Type(p.uint32())
-	if b := p.bytes(8); b != nil {
+	if b := p.small(8); b != nil {
 		offset := binary.LittleEndian.Uint64(b)
 		if offset > math.MaxInt64 {
 			p.fail("tensor %s lies at %d, outside of the file", t.Name, offset)

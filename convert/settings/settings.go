@@ -13,6 +13,7 @@ import (
 	"errors"
 
 	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/pyjson"
 )
 
@@ -26,8 +27,8 @@ const (
 	GenerationName = "generation_config.json" // the checkpoint's
 )
 
-// MaxFile bounds the files that are held in memory. The largest published tokenizer.json has about 35 MB.
-const MaxFile = 256 << 20
+// MaxFile bounds the files that are held in memory.
+const MaxFile = limits.ModelFile
 
 // Record is the JSON file with the creator's choices for an image. An image without such choices has none.
 type Record struct {

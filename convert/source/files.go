@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -188,20 +187,14 @@ func readBounded(folder safetensors.Folder, name string) ([]byte, error) {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w: not a regular file", at, ErrSource)
-	} else if info.Size() > settings.MaxFile {
-		return nil, fmt.Errorf("%s: %w: more than %d MiB", at, ErrSource, settings.MaxFile>>20)
 	}
-	f, err := folder.Open(name)
+	most := pyjson.MostBytes(name)
+	data, err := safetensors.ReadSmall(folder, name, most)
+	if errors.Is(err, safetensors.ErrTooLong) {
+		return nil, fmt.Errorf("%s: %w: more than %d MiB", at, ErrSource, most>>20)
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, settings.MaxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > settings.MaxFile {
-		return nil, fmt.Errorf("%s: %w: more than %d MiB", at, ErrSource, settings.MaxFile>>20)
 	}
 	if wrong := wrongKind(name, data); wrong != "" {
 		return nil, fmt.Errorf("%s: %w: %s", at, ErrSource, wrong)
@@ -243,8 +236,11 @@ func checkText(name string, data []byte) error {
 		}
 		return fmt.Errorf("not UTF-8 at byte %d, line %d", at, 1+bytes.Count(data[:at], []byte("\n")))
 	}
-	if path.Ext(name) != ".json" || name == ConfigName { // config.json is parsed later, with better messages
+	if path.Ext(name) != ".json" {
 		return nil
+	}
+	if err := pyjson.Bound(name, data); err != nil || name == ConfigName { // which is parsed later, with better messages
+		return err
 	}
 	return pyjson.Check(data)
 }

@@ -62,16 +62,35 @@ func (src *Source) openFolder() error {
 	if errModel != nil {
 		return src.Located(src.nearest(errModel, config.Data))
 	}
+	if err == nil {
+		err = src.checkCount()
+	}
 	if err != nil {
 		return err
 	}
 	return src.readTensors(config.Data)
 }
 
+// checkCount refuses many more tensors than the model can have, before lists of them are made. A quantized weight has
+// up to eight parts. Other parts of a model, such as towers, have some thousand tensors.
+func (src *Source) checkCount() error {
+	const parts, others = 8, 20_000
+	have, most := int64(len(src.checkpoint.Tensors())), parts*src.Model.Table().MostTensors()+others
+	if have <= most {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: the weights have %d tensors, and a model of this configuration at most %d; is %s that of "+
+		"another model?", src.From, ErrSource, have, most, ConfigName)
+}
+
+// mostCompared bounds the tensors that are compared with those of known architectures.
+const mostCompared = 1 << 17
+
 // nearest adds to the error of an unknown architecture which known one its tensors are like. Weights that cannot be
 // read, or in an unknown packing, add nothing.
 func (src *Source) nearest(err error, config []byte) error {
-	if !errors.Is(err, arch.ErrUnknownArchitecture) || src.checkpoint == nil {
+	if !errors.Is(err, arch.ErrUnknownArchitecture) || src.checkpoint == nil ||
+		len(src.checkpoint.Tensors()) > mostCompared {
 		return err
 	}
 	found, errRead := src.read(config, src.checkpoint.Tensors())

@@ -59,7 +59,10 @@ func (src *Source) addLayer(store *store.Store, draft *Source, l manifest.Layer)
 		}
 		return nil
 	}
-	data, err := store.ReadBlob(l.Digest, settings.MaxFile)
+	data, err := store.ReadBlob(l.Digest, pyjson.MostBytes(l.Name))
+	if err == nil {
+		err = pyjson.Bound(l.Name, data)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Name, err)
 	}

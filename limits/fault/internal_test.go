@@ -41,7 +41,7 @@ var internal = []struct{ reason, names string }{
 		safetensors.ErrHeader safetensors.ErrHeaderTooLarge safetensors.ErrTruncated safetensors.ErrTrailing
 		safetensors.ErrName safetensors.ErrDuplicate safetensors.ErrDType safetensors.ErrShape safetensors.ErrOffsets
 		safetensors.ErrOverlap safetensors.ErrHole safetensors.ErrDataSize safetensors.ErrIndex safetensors.ErrIncomplete
-		safetensors.ErrAmbiguous safetensors.ErrOutside
+		safetensors.ErrAmbiguous safetensors.ErrOutside safetensors.ErrTooLong
 		tokenizer/fault.ErrInvalid tokenizer/fault.ErrUnsupported tokenizer/fault.ErrTimeout tokenizer/fault.ErrToken
 		vision.ErrConfig`},
 	{"it is about the engine's installation, and its message has the remedy", `

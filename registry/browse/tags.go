@@ -55,7 +55,10 @@ func listTags(ctx context.Context, r *remote.Repository) (*tagList, error) {
 	if err != nil {
 		return nil, err
 	}
-	visited := map[string]bool{next.String(): true}
+	var pages remote.Pages
+	if err := pages.Next(next, 1); err != nil {
+		return nil, err
+	}
 	for linked := false; ; {
 		added := list.add(page.tags)
 		next, linked = page.next, linked || page.next != nil
@@ -66,15 +69,12 @@ func listTags(ctx context.Context, r *remote.Repository) (*tagList, error) {
 		case next == nil:
 			return list, nil
 		}
-		switch {
-		case len(list.seen) > limits.Tags || len(visited) >= limits.TagPages:
-			return nil, fmt.Errorf("%s lists more than %d tags or %d pages: %w", r.Origin(), limits.Tags, limits.TagPages,
-				manifest.ErrTooLarge)
-		case visited[next.String()]:
-			return nil, fmt.Errorf("the pages of tags of %s lead back to %s: %w", r.Origin(), redact.DisplayURL(next),
-				remote.ErrUnsupported)
+		if len(list.seen) > limits.Tags {
+			return nil, fmt.Errorf("%s lists more than %d tags: %w", r.Origin(), limits.Tags, manifest.ErrTooLarge)
 		}
-		visited[next.String()] = true
+		if err := pages.Next(next, added); err != nil {
+			return nil, err
+		}
 		page, err = readTags(ctx, r, next)
 		if guess && (isRefused(err) || errors.Is(err, remote.ErrNotFound)) { // there is no second page
 			page, err = &tagPage{}, nil

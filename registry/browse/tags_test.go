@@ -153,7 +153,9 @@ func TestTagLimits(t *testing.T) {
 			}
 			return `{"tags":["` + strings.Join(tags, `","`) + `"]}`
 		},
-		"too many pages": func() string { return `{"tags":[]}` },
+		"too many pages": func() string { n++; return fmt.Sprintf(`{"tags":["%d"]}`, n) },
+		"nothing new":    func() string { return `{"tags":[]}` },
+		"the same tag":   func() string { return `{"tags":["a"]}` },
 		"a large page":   func() string { return strings.Repeat(" ", limits.TagPageSize+1) },
 	} {
 		pages := 0
@@ -163,11 +165,15 @@ func TestTagLimits(t *testing.T) {
 			fmt.Fprint(w, page())
 		})
 		cl, _ := client(t, false)
-		most := limits.TagPages
-		if strings.HasPrefix(name, "too much") {
+		most := limits.ListPages
+		switch {
+		case strings.HasPrefix(name, "too much"):
 			most = 50
+		case name == "nothing new" || name == "the same tag":
+			most = limits.IdlePages + 2
 		}
-		if _, err := browse.Tags(t.Context(), cl, repo); !errors.Is(err, manifest.ErrTooLarge) || pages > most {
+		_, err := browse.Tags(t.Context(), cl, repo)
+		if !errors.Is(err, manifest.ErrTooLarge) && !errors.Is(err, remote.ErrUnsupported) || pages > most {
 			t.Errorf("%s: %v after %d pages", name, err, pages)
 		}
 	}

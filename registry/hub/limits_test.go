@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,6 +56,18 @@ func TestLimits(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"type":"file","path":"last"}]`)
 	}), fmt.Sprintf("more than %d files", limits.HubFiles))
+	for _, c := range []struct{ entry, want string }{
+		{`{"type":"directory","path":"a"}`, "pages in a row without anything new"},
+		{`{"type":"file","path":"a"}`, "pages in a row without anything new"},
+		{`{"type":"directory","path":"%d"}`, fmt.Sprintf("more than %d pages", limits.ListPages)},
+	} {
+		pages := 0
+		want(serve(func(w http.ResponseWriter, r *http.Request) {
+			pages++
+			w.Header().Set("Link", fmt.Sprintf(`<%s?cursor=%d>; rel="next"`, r.URL.Path, pages))
+			fmt.Fprint(w, "["+strings.ReplaceAll(c.entry, "%d", strconv.Itoa(pages))+"]")
+		}), c.want)
+	}
 	want(serve(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusTemporaryRedirect)
 	}), fmt.Sprintf("more than %d redirects", limits.HubRedirects))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // errPages is a list of files whose pages do not lead to its end.
@@ -17,11 +18,15 @@ var errPages = errors.New("the hub's list of files is not complete")
 // mirror, which may not know what the mirror has, and must not get the token.
 type pages struct {
 	first *url.URL
-	seen  map[string]bool // queries
+	bound remote.Pages
 }
 
-// next returns the address of the page after one that was answered by the address at, or nil at the end of the list.
-func (p *pages) next(h http.Header, at *url.URL) (*url.URL, error) {
+// begin is called before the first page is asked for.
+func (p *pages) begin() error { return p.bound.Next(p.first, 1) }
+
+// next returns the address of the page after one that was answered by the address at and had a number of new entries,
+// or nil at the end of the list.
+func (p *pages) next(h http.Header, at *url.URL, added int) (*url.URL, error) {
 	target, ok := nextLink(h)
 	if !ok {
 		return nil, nil
@@ -39,13 +44,9 @@ func (p *pages) next(h http.Header, at *url.URL) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: the next page is on another host, and not of this list: %s", errPages,
 			redact.Clip(u.Host))
 	}
-	if p.seen == nil {
-		p.seen = map[string]bool{p.first.String(): true}
+	if err := p.bound.Next(u, added); err != nil {
+		return nil, fmt.Errorf("%w: %w", errPages, err)
 	}
-	if p.seen[u.String()] {
-		return nil, fmt.Errorf("%w: its pages lead in a circle", errPages)
-	}
-	p.seen[u.String()] = true
 	return u, nil
 }
 

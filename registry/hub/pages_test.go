@@ -45,11 +45,11 @@ func TestPages(t *testing.T) {
 		}, "on another host, and not of this list: evil.example"},
 		{"a circle", func(home, path, _ string) string {
 			return "<" + home + path + `?recursive=true&expand=false>; rel="next"`
-		}, "circle"},
+		}, "lead back"},
 		{"a circle of cursors", func(home, path, query string) string {
 			next := map[bool]string{true: "4", false: "2"}[strings.Contains(query, "cursor=4")]
 			return "<" + home + path + "?cursor=" + next + `>; rel="next"`
-		}, "circle"},
+		}, "lead back"},
 		{"no address", func(string, string, string) string {
 			return `<>; rel="next"`
 		}, "invalid address"},

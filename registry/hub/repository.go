@@ -166,7 +166,10 @@ func (huggingFace) tree(ctx context.Context, c *Client, n Name, commit string) (
 		return nil, err
 	}
 	var out []entry
-	total, walk := 0, pages{first: u}
+	walk, seen := pages{first: u}, map[string]bool{}
+	if err := walk.begin(); err != nil {
+		return nil, err
+	}
 	for u != nil {
 		var page bounded[listed]
 		h, at, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &page)
@@ -176,15 +179,16 @@ func (huggingFace) tree(ctx context.Context, c *Client, n Name, commit string) (
 		if err != nil {
 			return nil, err
 		}
+		before := len(seen)
 		for _, e := range page {
-			if e.Type == "file" {
+			if seen[e.Path] = true; e.Type == "file" {
 				out = append(out, newEntry(e.Path, e.OID, e.Size, e.LFS))
 			}
 		}
-		if total += len(page); total > limits.HubFiles {
+		if len(seen) > limits.HubFiles || len(out) > limits.HubFiles {
 			return nil, fmt.Errorf("%s: the repository has more than %d files", n, limits.HubFiles)
 		}
-		if u, err = walk.next(h, at); err != nil {
+		if u, err = walk.next(h, at, len(seen)-before); err != nil {
 			return nil, fmt.Errorf("%s: %w", n, err)
 		}
 		if u != nil && len(page) == 0 {

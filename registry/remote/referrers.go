@@ -10,17 +10,12 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-)
-
-// Limits on the referrers that a registry may list.
-const (
-	maxReferrers     = 10000
-	maxReferrerPages = 200
 )
 
 var (
@@ -72,8 +67,8 @@ func CleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 			d.Size < 0 || d.Size > manifest.MaxManifestSize {
 			continue
 		}
-		if len(kept) == maxReferrers {
-			return nil, fmt.Errorf("more than %d manifests: %w", maxReferrers, manifest.ErrTooLarge)
+		if len(kept) == limits.Referrers {
+			return nil, fmt.Errorf("more than %d manifests: %w", limits.Referrers, manifest.ErrTooLarge)
 		}
 		kept = append(kept, d)
 	}
@@ -92,7 +87,12 @@ func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 		next.RawQuery = url.Values{"artifactType": {artifactType}}.Encode()
 	}
 	var list []ocispec.Descriptor
-	for n := range maxReferrerPages {
+	var pages Pages
+	seen := map[digest.Digest]bool{}
+	for n, added := 0, 1; next != nil; n++ {
+		if err := pages.Next(next, added); err != nil {
+			return nil, err
+		}
 		page, err := r.getIndex(ctx, next)
 		if err != nil && n == 0 {
 			err = r.asNoReferrersAPI(err)
@@ -100,13 +100,20 @@ func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, page.index.Manifests...)
-		if page.next == nil {
-			return list, nil
+		before := len(seen)
+		for _, d := range page.index.Manifests {
+			if seen[d.Digest] {
+				continue
+			}
+			seen[d.Digest] = true
+			list = append(list, d)
+		}
+		if added = len(seen) - before; len(seen) > limits.Referrers {
+			return nil, fmt.Errorf("more than %d manifests: %w", limits.Referrers, manifest.ErrTooLarge)
 		}
 		next = page.next
 	}
-	return nil, fmt.Errorf("more than %d pages: %w", maxReferrerPages, manifest.ErrTooLarge)
+	return list, nil
 }
 
 // asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist. It is not asked

@@ -5,15 +5,13 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/ingotml/ingot/tokenizer/compiled"
 )
-
-// maxFile bounds the files of an image that are read into memory.
-const maxFile = 256 << 20
 
 // Files reads the small files of an image.
 type Files struct {
@@ -27,7 +25,10 @@ func (f Files) read(kind manifest.Kind, name string) ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	b, err := f.Store.ReadBlob(l.Digest, maxFile)
+	b, err := f.Store.ReadBlob(l.Digest, pyjson.MostBytes(name))
+	if err == nil {
+		err = pyjson.Bound(name, b)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}

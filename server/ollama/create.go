@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -285,7 +286,11 @@ func (s *api) takeBuild(ctx context.Context, report reporter) (done func(), err 
 		<-s.buildSlot
 		return nil, err
 	}
-	return func() { release(); <-s.buildSlot }, nil
+	return func() {
+		release()
+		debug.FreeOSMemory() // headers and tokenizers take hundreds of megabytes, which the server does not need again
+		<-s.buildSlot
+	}, nil
 }
 
 // convert executes a Modelfile. dirs are the folders with the request's files, which messages do not name.

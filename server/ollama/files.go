@@ -132,10 +132,10 @@ func badFileName(name string) string {
 }
 
 // Limits of what is read from a model's files into memory, in bytes. The largest published tokenizers and headers take
-// a tenth of that.
+// a third of that.
 const (
-	maxTexts   = 512 << 20
-	maxHeaders = 128 << 20
+	maxTexts   = 128 << 20
+	maxHeaders = 64 << 20
 )
 
 // checkFolder rejects files that would take too much memory, weights of two formats, and adapters that cannot be

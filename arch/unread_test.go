@@ -1,0 +1,41 @@
+package arch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestUnreadOfManyKeys checks that a configuration with very many keys, or with long values, takes few readings.
+func TestUnreadOfManyKeys(t *testing.T) {
+	many := func(n int, value string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"k%d":%s`, i, value)
+		}
+		return b.String()
+	}
+	for what, more := range map[string]string{
+		"nothing": many(20_000, "0"), "numbers": many(20_000, "1"), "texts": many(20, `"`+strings.Repeat("x", 1<<18)+`"`),
+	} {
+		config := []byte("{" + base + more + `,"odd_norm_epsilon":1}`)
+		m, err := Detect(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, readings := byName("llama"), 0
+		parse := a.Parse
+		a.Parse = func(config []byte) (Model, error) {
+			readings += len(config)
+			return parse(config)
+		}
+		got := unread(config, a, m)
+		if readings > 60*len(config) {
+			t.Errorf("%s: %d bytes are read of a configuration of %d", what, readings, len(config))
+		}
+		if !slices.Contains(got, "odd_norm_epsilon") {
+			t.Errorf("%s: %.200q", what, got)
+		}
+	}
+}
