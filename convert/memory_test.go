@@ -46,19 +46,19 @@ func TestMemory(t *testing.T) {
 		name, text string
 		peak       float64
 	}{
-		{"config.json", in(tinyConfig, "{", keys(n)), 26},
+		{"config.json", in(tinyConfig, "{", keys(n)), 60},
 		{"config.json", in(tinyConfig, "{", `"text":"`+strings.Repeat("x", 1<<20)+`"`), 12},
-		{"config.json", in(tinyConfig, "{", `"quantization_config":{"quant_method":"x",`+keys(n)+"}"), 26},
-		{"config.json", in(tinyConfig, "{", `"list":[`+times(n, func(int) string { return "{}" })+"]"), 12},
-		{"generation_config.json", "{" + keys(n) + "}", 26}, {"modules.json", "{" + keys(n) + "}", 26},
-		{"tokenizer_config.json", in(demo("tokenizer_config.json"), "{", keys(n)), 26},
-		{"special_tokens_map.json", "{" + keys(n) + "}", 26},
+		{"config.json", in(tinyConfig, "{", `"quantization_config":{"quant_method":"x",`+keys(n)+"}"), 60},
+		{"config.json", in(tinyConfig, "{", `"list":[`+times(n, func(int) string { return "{}" })+"]"), 24},
+		{"generation_config.json", "{" + keys(n) + "}", 60}, {"modules.json", "{" + keys(n) + "}", 60},
+		{"tokenizer_config.json", in(demo("tokenizer_config.json"), "{", keys(n)), 60},
+		{"special_tokens_map.json", "{" + keys(n) + "}", 60},
 		{"tokenizer.json", in(tokenizer, `"vocab": {`, times(n, func(i int) string {
 			return fmt.Sprintf(`"k%d":%d`, i, 2000+i)
-		})), 26},
+		})), 60},
 		{source.IndexName, `{"weight_map":{` + times(n, func(i int) string {
 			return fmt.Sprintf(`"k%d":"a.safetensors"`, i)
-		}) + "}}", 12},
+		}) + "}}", 16},
 		{"README.md", strings.Repeat("# Model\n", 1<<17), 5},
 	} {
 		dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())

@@ -18,6 +18,10 @@ const (
 	BodyCodings = 2
 	// CertificateFile bounds a file with a TLS certificate or its key.
 	CertificateFile = 1 << 20
+	// Stops bounds the stop texts of a request and of an image, StopText each of them: every piece of a response is
+	// searched for all.
+	Stops    = 64
+	StopText = 4096
 	// Streams bounds the requests of a connection with HTTP/2 at a time.
 	Streams = 100
 	// BodyWindow bounds the window of a body compressed with zstd, as RFC 9659 does for HTTP.
@@ -46,6 +50,8 @@ func init() {
 		Limit{"UntakenEvents", "events of a response that its client is too slow to take", UntakenEvents, Bytes,
 			"runtime/runner.TestUntaken"},
 		Limit{"RequestLists", "objects and arrays of a request", RequestLists, Count, "server.TestLargeBodiesAtOnce"},
+		Limit{"Stops", "stop texts of a request, and of an image", Stops, Count, "convert.TestParametersAgree"},
+		Limit{"StopText", "a stop text", StopText, Bytes, "convert.TestParametersAgree"},
 		Limit{"RequestNesting", "values in values of a request", RequestNesting, Levels, "limits/jsonfit.TestNesting"},
 	)
 }

@@ -2,8 +2,13 @@ package modelfile
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // Values describes the valid values, such as "number, 0 to 1".
@@ -65,8 +70,12 @@ func parameterValue(name, value string) (any, string) {
 	case Bool:
 		v, err = strconv.ParseBool(value)
 	case Strings:
-		if value == "" {
+		switch {
+		case value == "":
 			return nil, "parameter " + name + " must not be empty"
+		case len(value) > limits.StopText:
+			return nil, fmt.Sprintf("parameter %s has a text of %d bytes; at most %d are allowed", name, len(value),
+				limits.StopText)
 		}
 		return value, ""
 	}
@@ -79,6 +88,62 @@ func parameterValue(name, value string) (any, string) {
 		}
 	}
 	return v, ""
+}
+
+// CheckStops returns an error if stop texts exceed the limits. Import, load and requests use it.
+func CheckStops(list []string) error {
+	if len(list) > limits.Stops || slices.ContainsFunc(list, func(s string) bool { return len(s) > limits.StopText }) {
+		return fmt.Errorf("stop: at most %d texts of %d bytes are allowed", limits.Stops, limits.StopText)
+	}
+	return nil
+}
+
+// CheckParams checks the parameters of an image: the types and ranges of those that are known. Numbers may be any type
+// of them.
+func CheckParams(params map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		p, ok := LookupParameter(name)
+		if !ok || p.Deprecated || params[name] == nil {
+			continue
+		}
+		v := params[name]
+		list, isList := texts(v)
+		_, isBool := v.(bool)
+		number, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+		_, isText := v.(string)
+		isNumber := err == nil && !isText
+		switch {
+		case p.Type == Strings && isList:
+			if err := CheckStops(list); err != nil {
+				return err
+			}
+		case p.Type == Strings || p.Type == Bool && !isBool || (p.Type == Int || p.Type == Float) && !isNumber ||
+			p.Type == Int && number != math.Trunc(number):
+			return fmt.Errorf("parameter %s is %s, which is not %s %s", name, clip.Line(fmt.Sprint(v), maxQuoted),
+				article(p.Type), p.Type)
+		case p.Type != Bool:
+			if err := p.Check(number); err != nil {
+				return fmt.Errorf("parameter %s is %v: %w", name, number, err)
+			}
+		}
+	}
+	return nil
+}
+
+// texts returns a list of texts, if a value is one.
+func texts(v any) ([]string, bool) {
+	if list, ok := v.([]string); ok {
+		return list, true
+	}
+	list, ok := v.([]any)
+	var out []string
+	for _, e := range list {
+		s, isText := e.(string)
+		if out = append(out, s); !isText {
+			return nil, false
+		}
+	}
+	return out, ok
 }
 
 func article(t ParameterType) string {
@@ -109,6 +174,9 @@ func (f *File) Params() (params map[string]any, warnings []string, err error) {
 			warnings = append(warnings, f.Errorf(c, "the parameter is deprecated and has no effect").Error())
 		case p.Type == Strings:
 			list, _ := params[c.Key].([]string)
+			if len(list) == limits.Stops {
+				return nil, nil, f.Errorf(c, "parameter %s has more than %d texts", c.Key, limits.Stops)
+			}
 			params[c.Key] = append(list, v.(string))
 		default:
 			params[c.Key] = v

@@ -55,7 +55,10 @@ func (d *Defaults) SetJSON(b []byte) error {
 	if err := pyjson.Unmarshal(b, &p); err != nil {
 		return err
 	}
-	return p.apply(d)
+	if err := p.apply(d); err != nil {
+		return err
+	}
+	return modelfile.CheckStops(d.Stop)
 }
 
 // With returns the defaults with some parameters replaced, by their names in a Modelfile. It ignores parameters that

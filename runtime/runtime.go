@@ -35,7 +35,7 @@ var (
 	// ErrImage reports an image whose contents do not match its configuration.
 	ErrImage = fault.Register(errors.New("bad model image"), fault.Kind{
 		Name: "runtime.ErrImage", Means: "the image's contents do not match its configuration",
-		Rank: fault.Request + 3, Wire: "image",
+		Rank: fault.Request + 3, Status: fault.Invalid, Wire: "image",
 	})
 	// ErrMemory reports that a single request needs more memory for its state than all requests may use.
 	ErrMemory = fault.Register(errors.New("too little memory for the request"), fault.Kind{

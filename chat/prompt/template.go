@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/runtime"
 )
 
 // Style has a model's chat templates and texts, from its image. It is safe for concurrent use.
@@ -27,7 +28,7 @@ type Style struct {
 func Open(store *store.Store, entry *store.Entry) (*Style, error) {
 	texts, err := settings.Read(store, entry)
 	if err != nil {
-		return nil, err
+		return nil, runtime.OfImage(err)
 	}
 	return &Style{Texts: texts, Templates: texts.Templates, name: entry.Name.String(), fromModelfile: texts.Own != "",
 		shapes: &shapes{}}, nil

@@ -10,8 +10,10 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/modelfile"
 )
 
 // addFiles adds the index of the blobs' paths, with which an extracted image loads in other programs; the files that
@@ -33,6 +35,9 @@ func (p *planner) addFiles() error {
 		}
 	}
 	if err := plan.addTexts(opts); err != nil {
+		return err
+	}
+	if err := p.checkMessages(); err != nil {
 		return err
 	}
 	for _, text := range opts.Licenses {
@@ -98,19 +103,43 @@ func (p *Plan) freeName(name string) string {
 	}
 }
 
-// checkGeneration reads generation_config.json as the runtime does.
+// checkGeneration reads the ids of tokens in generation_config.json and config.json as the runtime does, and warns of
+// those that the model does not have.
 func (p *planner) checkGeneration() error {
-	const name = settings.GenerationName
-	f, ok := p.src.File(name)
-	if !ok {
-		return nil
+	vocab := p.src.Model.Facts().Vocab
+	for _, c := range []struct {
+		name, key string
+		read      func(name string, data []byte) ([]int32, error)
+	}{
+		{settings.GenerationName, "eos_token_id", arch.EndTokens},
+		{settings.GenerationName, "suppress_tokens", arch.SuppressedTokens},
+		{source.ConfigName, "eos_token_id", arch.EndTokens},
+	} {
+		f, ok := p.src.File(c.name)
+		if !ok {
+			continue
+		}
+		ids, err := c.read(c.name, f.Data)
+		if err != nil {
+			return p.src.Located(err)
+		}
+		if i := slices.IndexFunc(ids, func(id int32) bool { return int64(id) >= vocab }); i >= 0 {
+			p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf("%s: %s has %d, but the vocabulary has %d tokens: it is "+
+				"ignored", c.name, c.key, ids[i], vocab))
+		}
 	}
-	_, err := arch.EndTokens(name, f.Data)
-	if err == nil {
-		_, err = arch.SuppressedTokens(name, f.Data)
-	}
-	if err != nil {
-		return p.src.Located(err)
+	return nil
+}
+
+// checkMessages reads the messages as the runtime does: those of an image from elsewhere may be anything.
+func (p *planner) checkMessages() error {
+	for _, f := range p.plan.Files {
+		if f.Kind != manifest.KindMessages {
+			continue
+		}
+		if err := pyjson.Unmarshal(f.Data, new([]settings.Message)); err != nil {
+			return p.src.Located(fmt.Errorf("%s: %w: %w", f.Name, source.ErrSource, err))
+		}
 	}
 	return nil
 }
@@ -134,6 +163,9 @@ func (p *planner) parameters(own map[string]any) (map[string]any, []string, erro
 		maps.Copy(out, params)
 	}
 	maps.Copy(out, own)
+	if err := modelfile.CheckParams(out); err != nil {
+		return nil, nil, p.src.Located(fmt.Errorf("%s: %w: %w", settings.ParamsName, source.ErrSource, err))
+	}
 	return out, warnings, nil
 }
 

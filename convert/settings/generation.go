@@ -34,11 +34,11 @@ func GenerationParameters(data []byte) (params map[string]any, warnings []string
 		}
 		params[name] = v
 	}
-	number("temperature", "temperature", false, 0, 1e3)
-	number("top_k", "top_k", true, 0, math.MaxInt32)
+	number("temperature", "temperature", false, 0, 100)
+	number("top_k", "top_k", true, 0, 1<<30)
 	number("top_p", "top_p", false, 0, 1)
 	number("min_p", "min_p", false, 0, 1)
-	number("repetition_penalty", "repeat_penalty", false, 1e-3, 1e3)
+	number("repetition_penalty", "repeat_penalty", false, 1e-3, 100)
 	if string(c["do_sample"]) == "false" { // transformers then ignores all others
 		params["temperature"] = 0.0
 	}

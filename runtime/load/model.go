@@ -65,7 +65,7 @@ func OpenRank(
 	o.Begin("weights")
 	blobs, err := openBlobs(f, p.Config, false)
 	if err != nil {
-		return nil, err
+		return nil, runtime.OfImage(err)
 	}
 	var draft DraftFiles
 	if rank := 0; !o.Draft.Off {
@@ -77,7 +77,7 @@ func OpenRank(
 		case errors.Is(err, manifest.ErrBlobMissing):
 			draft = DraftFiles{} // the image was pulled without its draft
 		case err != nil:
-			return nil, err
+			return nil, runtime.OfImage(err)
 		case draft.config != nil && (rank > 0 || ranks != nil && draft.readsTarget()):
 			draft, o.Draft.Off = DraftFiles{}, true
 		}
@@ -119,6 +119,9 @@ func (m *Model) build(
 		}
 	}()
 	target, err := models.Build(m.Thread, m.Processor.Config, weights)
+	if errors.Is(err, models.ErrUnsupported) || errors.Is(err, nn.ErrWeights) {
+		err = runtime.OfImage(err)
+	}
 	if err == nil {
 		m.Kinds, err = kinds(o.KV, target.Layers())
 	}

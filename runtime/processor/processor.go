@@ -30,7 +30,7 @@ type Processor struct {
 func Open(store *store.Store, entry *store.Entry) (*Processor, error) {
 	p, err := Files{Store: store, Image: entry.Image}.Processor()
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", entry.Name, err)
+		return nil, fmt.Errorf("reading %s: %w", entry.Name, runtime.OfImage(err))
 	}
 	return p, nil
 }
@@ -47,6 +47,8 @@ func (f Files) Processor() (p *Processor, err error) {
 	if p.EOS, err = f.EOS(p.tok); err != nil {
 		return nil, err
 	}
+	vocab := p.Config.Facts().Vocab
+	p.EOS = slices.DeleteFunc(p.EOS, func(id int32) bool { return int64(id) >= vocab }) // create has warned of them
 	if p.base, err = f.defaults(); err != nil {
 		return nil, err
 	}

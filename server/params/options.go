@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
@@ -91,8 +91,8 @@ func (d *draft) UnmarshalJSON(b []byte) error {
 
 // Limits of stop texts: every piece of a response is searched for each of them.
 const (
-	MaxStops    = 64
-	MaxStopText = 4096
+	MaxStops    = limits.Stops
+	MaxStopText = limits.StopText
 )
 
 // Apply applies the options over the defaults of a model with that context length. The caller has set the prompt.
@@ -101,8 +101,8 @@ func (o Options) Apply(d runtime.Defaults, context int, r *runtime.Request) erro
 	if err := r.Set(modelfile.Ollama, o); err != nil {
 		return err
 	}
-	if len(r.Stop) > MaxStops || slices.ContainsFunc(r.Stop, func(s string) bool { return len(s) > MaxStopText }) {
-		return wire.BadRequest("stop: at most %d texts of %d bytes are allowed", MaxStops, MaxStopText)
+	if err := modelfile.CheckStops(r.Stop); err != nil {
+		return wire.BadRequest("%v", err)
 	}
 	if o.NumCtx != nil && *o.NumCtx > 0 && *o.NumCtx < context {
 		if len(r.Prompt) >= *o.NumCtx {
