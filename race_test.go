@@ -20,6 +20,7 @@ var noRace = map[string]string{
 	"mlx/mlxtest":       "a fixture: it runs in the tests of mlx",
 	"bench/attacks":     "it has no tests",
 	"bench/attacks/mix": "a fixture: it runs in a test of cmd",
+	"limits/runtest":    "what it measures of memory is of tests that run alone",
 }
 
 // raced returns the packages that `make test-race` tests under the race detector: RACE in the Makefile.

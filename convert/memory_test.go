@@ -65,9 +65,13 @@ func TestMemory(t *testing.T) {
 		for _, name := range []string{"tokenizer.json", "tokenizer_config.json"} {
 			writeFile(t, filepath.Join(dir, name), []byte(demo(name)))
 		}
-		plain := runtest.Allocated(func() any { p, err := DryRun(t.Context(), nil, from(dir), Options{}); return []any{p, err} })
+		planned := func() any {
+			p, err := DryRun(t.Context(), nil, from(dir), Options{})
+			return []any{p, err}
+		}
+		plain := runtest.Allocated(planned)
 		writeFile(t, filepath.Join(dir, c.name), []byte(c.text))
-		m := runtest.Allocated(func() any { p, err := DryRun(t.Context(), nil, from(dir), Options{}); return []any{p, err} })
+		m := runtest.Allocated(planned)
 		peak := float64(m.Peak-plain.Peak) / float64(len(c.text))
 		t.Logf("%s: %.1f in all, %.1f at a time", c.name, float64(m.Total-plain.Total)/float64(len(c.text)), peak)
 		if peak > c.peak {

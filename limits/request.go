@@ -22,6 +22,9 @@ const (
 	// searched for all.
 	Stops    = 64
 	StopText = 4096
+	// Message bounds an error in an answer of the API and a line on a terminal, in bytes. Whoever quotes text from outside
+	// shortens it; this is the last line of defence.
+	Message = 4 << 10
 	// Streams bounds the requests of a connection with HTTP/2 at a time.
 	Streams = 100
 	// BodyWindow bounds the window of a body compressed with zstd, as RFC 9659 does for HTTP.
@@ -52,6 +55,8 @@ func init() {
 		Limit{"RequestLists", "objects and arrays of a request", RequestLists, Count, "server.TestLargeBodiesAtOnce"},
 		Limit{"Stops", "stop texts of a request, and of an image", Stops, Count, "convert.TestParametersAgree"},
 		Limit{"StopText", "a stop text", StopText, Bytes, "convert.TestParametersAgree"},
+		Limit{"Message", "an error in an answer of the API, and a line that a command prints", Message, Bytes,
+			"server/wire.TestLongErrors"},
 		Limit{"RequestNesting", "values in values of a request", RequestNesting, Levels, "limits/jsonfit.TestNesting"},
 	)
 }

@@ -76,8 +76,12 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestManyTensors reaches the bound on tensors of a file, of its metadata, of an index, and of all files of a checkpoint.
+// TestManyTensors reaches the bound on tensors of a file, of its metadata, of an index, and of all files of a
+// checkpoint.
 func TestManyTensors(t *testing.T) {
+	if runtest.Race && !runtest.Long() {
+		t.Skip("it takes a minute under the race detector")
+	}
 	over := "{" + entries(limits.Tensors+1, emptyTensor) + "}"
 	if _, err := readBytes(raw(over, 0)); !errors.Is(err, ErrHeaderTooLarge) {
 		t.Errorf("a header: %.200v", err)

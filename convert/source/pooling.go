@@ -43,8 +43,8 @@ func withPooling(dir safetensors.Folder, files []File) ([]File, error) {
 		if folder == "" {
 			return files, nil
 		}
-		if !fs.ValidPath(folder) || len(folder) > maxFolder || folder == "." || path.Join(folder, ConfigName) == blob.DraftConfig ||
-			strings.ContainsAny(folder, `\:`) {
+		if !fs.ValidPath(folder) || len(folder) > maxFolder || folder == "." ||
+			path.Join(folder, ConfigName) == blob.DraftConfig || strings.ContainsAny(folder, `\:`) {
 			return nil, fmt.Errorf("%s: %w: %q is not a folder in the checkpoint",
 				files[i].Source, ErrSource, encode.Clip(folder))
 		}
