@@ -28,6 +28,7 @@ func keys(n int) string { return times(n, func(i int) string { return fmt.Sprint
 // bytes for each value are the worst.
 func TestMemory(t *testing.T) {
 	const n = 12_000
+	const slack = 4 << 20 // what garbage adds to a measurement
 	demo := func(name string) string {
 		data, err := os.ReadFile(filepath.Join("..", "testdata", "models", "demo", name))
 		if err != nil {
@@ -74,7 +75,7 @@ func TestMemory(t *testing.T) {
 		m := runtest.Allocated(planned)
 		peak := float64(m.Peak-plain.Peak) / float64(len(c.text))
 		t.Logf("%s: %.1f in all, %.1f at a time", c.name, float64(m.Total-plain.Total)/float64(len(c.text)), peak)
-		if peak > c.peak {
+		if float64(m.Peak-plain.Peak) > c.peak*float64(len(c.text))+slack {
 			t.Errorf("%s of %d bytes: it takes %.1f times as much, at most %.1f are expected", c.name, len(c.text), peak, c.peak)
 		}
 	}
