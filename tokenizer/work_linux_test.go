@@ -29,7 +29,7 @@ func TestEncodeGrowth(t *testing.T) {
 		}
 		return all
 	}
-	runtest.CheckCharges(t, charges(10_000), charges(100_000), perUnit, fixed)
+	runtest.CheckCharges(t, charges(5_000), charges(50_000), perUnit, fixed)
 }
 
 // TestDecodeGrowth: decoding takes linear time in the tokens' bytes, whatever the decoder is.
@@ -73,5 +73,5 @@ func TestDecodeGrowth(t *testing.T) {
 		}
 		return all
 	}
-	runtest.CheckCharges(t, charges(10_000), charges(100_000), perByte, fixed)
+	runtest.CheckCharges(t, charges(3_000), charges(30_000), perByte, fixed)
 }
