@@ -13,7 +13,7 @@ RACE    := ./limits/jsonfit ./limits/conns/... ./limits/loglimit ./limits/work .
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/... ./bench/links
 SAY     := @printf '\n== %s\n'
 
-.PHONY: bench-dryrun build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-attacks bench-fit bench-schemas test-interop test-schemas soak generate clean
+.PHONY: bench-dryrun build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short vulns licenses sbom bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-attacks bench-fit bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -88,6 +88,18 @@ check:
 	$(GO) vet ./...
 	GOGC=400 $(GO) tool staticcheck ./...
 	$(GO) test -count=1 .
+
+# Known vulnerabilities of Go and of modules that the code reaches: CONTRIBUTING.md says what to do about one.
+vulns:
+	$(GO) run ./supply/vulns ./...
+
+# Writes THIRD_PARTY_NOTICES.txt after a change of modules. Its test fails for a license that is not allowed.
+licenses:
+	$(GO) test -count=1 ./supply/parts -update
+
+# The bill of materials of bin/ingot: bin/ingot.cdx.json. VERSION is that of a release.
+sbom: build
+	$(GO) run ./supply/sbom -version "$(VERSION)" $(INGOT) >$(INGOT).cdx.json
 
 # Builds for other systems.
 check-cross:

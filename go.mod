@@ -2,6 +2,8 @@ module github.com/ingotml/ingot
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	github.com/dlclark/regexp2/v2 v2.12.0
 	github.com/docker/cli v29.7.2+incompatible
@@ -9,7 +11,8 @@ require (
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
-	github.com/klauspost/compress v1.19.2
+	github.com/google/licensecheck v0.3.1
+	github.com/klauspost/compress v1.20.4
 	github.com/modelpack/model-spec v0.0.7
 	github.com/olareg/olareg v0.2.2
 	github.com/opencontainers/go-digest v1.0.0
@@ -37,10 +40,15 @@ require (
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/sudo-bmitch/oci-digest v0.1.2 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
-	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
+	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/telemetry v0.0.0-20261010193011-f71dc92da45e // indirect
+	golang.org/x/tools v0.52.0 // indirect
+	golang.org/x/vuln v1.9.0 // indirect
 	gotest.tools/v3 v3.5.2 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 )
 
-tool honnef.co/go/tools/cmd/staticcheck
+tool (
+	golang.org/x/vuln/cmd/govulncheck
+	honnef.co/go/tools/cmd/staticcheck
+)

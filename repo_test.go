@@ -23,6 +23,8 @@ const module = "github.com/ingotml/ingot"
 var arrows = map[string][]string{
 	"cmd":   {"*"},
 	"bench": {"*"},
+	// The supply chain lists the engine's packages.
+	"supply": {"mlx"},
 	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile", "pdf",
 		"server/batches"},
 	// An API depends on the server's core and on no other API.

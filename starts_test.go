@@ -32,6 +32,7 @@ var mayStart = map[string]string{
 	"launch/start_unix.go":  "a coding client works in the user's folder",
 	"launch/start_other.go": "a coding client works in the user's folder",
 	"bench":                 "benchmarks are no part of the program",
+	"supply":                "checks of the supply chain run the go command and are no part of the program",
 
 	"manifest/store/storetest/process.go": "it starts the tests themselves",
 }
