@@ -145,7 +145,7 @@ func (l *tail) has(t *testing.T, text string) {
 	t.Errorf("the log does not have %q:\n%s", text, l.b.String())
 }
 
-func machineSelf(t *testing.T) tunnel.Self {
+func machineSelf(t testing.TB) tunnel.Self {
 	t.Helper()
 	token, err := tunnel.NewToken(strings.Repeat("t", tunnel.MinToken))
 	if err != nil {
