@@ -312,9 +312,9 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/settings ./registry/verdict ./registry/hub ./registry/sigstore ./runtime/ranks ./server ./worker/tunnel
+PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/credentials ./registry/remote ./registry/settings ./registry/verdict ./registry/hub ./registry/sigstore ./runtime/ranks ./server ./worker ./worker/tunnel
 fuzz-short: build
-	testdata/fuzz.sh 3s $(PARSERS)
+	testdata/fuzz.sh 2s $(PARSERS)
 
 generate:
 	$(GO) generate ./...

@@ -40,8 +40,10 @@ func (h hostile) pattern() string {
 	if h.Yes(3) {
 		return `{"String":` + quoted(h.texts(2)) + `}`
 	}
-	return `{"Regex":` + quoted(h.Pick(`\s+`, `a*`, ``, `(a|b)+`, `\p{L}+|\p{N}{1,3}|[^\s\p{L}\p{N}]+`, `(?i:'s|'t)`, `^`, `$`,
-		`\b`, `(a*)*b`, `(?=a)`, `(?<!a)b`, `[^a]`, `\s+(?!\S)|\s+`, `.`, `\X`, `(?>a+)`, `\p{Han}`, `\u0130`, `a{2,}?`, `(`)) +
+	return `{"Regex":` + quoted(h.Pick(`\s+`, `a*`, ``, `(a|b)+`, `\p{L}+|\p{N}{1,3}|[^\s\p{L}\p{N}]+`, `(?i:'s|'t)`,
+		`^`, `$`,
+		`\b`, `(a*)*b`, `(?=a)`, `(?<!a)b`, `[^a]`, `\s+(?!\S)|\s+`, `.`, `\X`, `(?>a+)`, `\p{Han}`, `\u0130`, `a{2,}?`,
+		`(`)) +
 		`}`
 }
 
@@ -65,7 +67,8 @@ func (h hostile) normalizer() string {
 	case 5:
 		return `{"type":"Strip","strip_left":` + h.flag() + `,"strip_right":` + h.flag() + `}`
 	case 6:
-		return `{"type":"Precompiled","precompiled_charsmap":` + quoted(h.Pick("BAAAAAAAAAAAAeAA=", "BAAAAAAAAAAAeAA=", "")) + `}`
+		return `{"type":"Precompiled","precompiled_charsmap":` + quoted(h.Pick("BAAAAAAAAAAAAeAA=", "BAAAAAAAAAAAeAA=",
+			"")) + `}`
 	default:
 		return `{"type":"BertNormalizer","clean_text":` + h.flag() + `,"handle_chinese_chars":` + h.flag() +
 			`,"strip_accents":` + h.Pick("null", "true", "false") + `,"lowercase":` + h.flag() + `}`
@@ -102,7 +105,8 @@ func (h hostile) decoder() string {
 	case 3:
 		return `{"type":"Replace","pattern":` + h.pattern() + `,"content":` + quoted(h.texts(2)) + `}`
 	case 4:
-		return fmt.Sprintf(`{"type":"Strip","content":%s,"start":%d,"stop":%d}`, quoted(h.Pick(" ", "a", "▁")), h.N(4), h.N(4))
+		return fmt.Sprintf(`{"type":"Strip","content":%s,"start":%d,"stop":%d}`, quoted(h.Pick(" ", "a", "▁")), h.N(4),
+			h.N(4))
 	case 5:
 		return `{"type":"Metaspace","replacement":"▁","prepend_scheme":"` + h.Pick("always", "first", "never") + `"}`
 	case 6:
@@ -167,7 +171,8 @@ func (h hostile) model() string {
 		for _, token := range tokens {
 			scored = append(scored, "["+quoted(token)+","+h.Pick("-1", "0", "-1.5", "3", "-1e30", "-0.001")+"]")
 		}
-		return fmt.Sprintf(`{"type":"Unigram","unk_id":%s,"byte_fallback":%s,"vocab":[%s]}`, h.Pick("0", "null", "1"), h.flag(),
+		return fmt.Sprintf(`{"type":"Unigram","unk_id":%s,"byte_fallback":%s,"vocab":[%s]}`, h.Pick("0", "null", "1"),
+			h.flag(),
 			strings.Join(scored, ","))
 	case 1:
 		return fmt.Sprintf(`{"type":"WordPiece","vocab":%s,"unk_token":%s,"continuing_subword_prefix":%s,`+
@@ -279,7 +284,8 @@ func FuzzByteLevel(f *testing.F) {
 		pre := `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":` + h.flag() + `}`
 		if h.Yes(2) {
 			pre = `{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":` + h.pattern() + `,"behavior":"` +
-				h.Pick("Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous") + `","invert":` + h.flag() + `},` + pre + `]}`
+				h.Pick("Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous") + `","invert":` + h.flag() + `},` + pre +
+				`]}`
 		}
 		data := []byte(file("model", fmt.Sprintf(`{"type":"BPE","vocab":%s,"merges":%s}`, idsOf(tokens), b),
 			"pre_tokenizer", pre, "decoder", `{"type":"ByteLevel"}`))

@@ -29,7 +29,8 @@ func (l *leader) detail() json.RawMessage {
 	if l.Yes(3) {
 		return json.RawMessage(l.Pick(`7`, `null`, `{}`, `{"group":7}`, `{"group":"../x"}`, `[]`, `{"rank":1,"size":2}`))
 	}
-	d := rankDetail{Group: group, Rank: 1 + l.N(2), Size: 2 + l.N(2), Image: storetest.SomeDigest, Name: l.Pick("m", "\x1b[31m")}
+	d := rankDetail{Group: group, Rank: 1 + l.N(2), Size: 2 + l.N(2), Image: storetest.SomeDigest, Name: l.Pick("m",
+		"\x1b[31m")}
 	if d.Rank < d.Size-1 {
 		d.Next = l.Pick("127.0.0.1:1", "", "x", l.address)
 	}

@@ -1,6 +1,12 @@
 package runtest
 
-import "strings"
+import (
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+)
 
 // Choices makes decisions from the bytes of a fuzz target's input. A fuzzer that changes a byte changes a decision, so
 // inputs stay well formed where the target wants them to and reach code that texts of random bytes do not. When the
@@ -47,4 +53,43 @@ func (c *Choices) Joined(most int, separator string, next func() string) string 
 		list[i] = next()
 	}
 	return strings.Join(list, separator)
+}
+
+// Answers are decisions of a server whose requests run at the same time. Those for a request depend on what it is and
+// on how often it was asked, so that the same input has the same answers. It is safe for concurrent use.
+type Answers struct {
+	mu    sync.Mutex
+	data  []byte
+	asked map[string]int
+	total int
+}
+
+// Begin starts with another input.
+func (a *Answers) Begin(data []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.data, a.asked, a.total = data, map[string]int{}, 0
+}
+
+// To returns the decisions for a request, such as "GET /path", and how often it was asked before.
+func (a *Answers) To(request string) (c *Choices, turn int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	turn = a.asked[request]
+	a.asked[request]++
+	a.total++
+	if len(a.data) == 0 {
+		return NewChoices(nil), turn
+	}
+	sum := fnv.New32a()
+	_, _ = io.WriteString(sum, request)
+	at := (int(sum.Sum32()>>8) + turn*13) % len(a.data)
+	return NewChoices(slices.Concat(a.data[at:], a.data[:at])), turn
+}
+
+// Requests returns the number of requests since Begin.
+func (a *Answers) Requests() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.total
 }

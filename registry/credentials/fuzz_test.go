@@ -22,7 +22,8 @@ const secret = "5ecr3tOfAnn"
 type dockerConfig struct{ *runtest.Choices }
 
 func (d dockerConfig) key() string {
-	return d.Pick("r.example", "r.example:5000", "R.EXAMPLE", "https://r.example/v2/", "http://r.example", "r.example/team",
+	return d.Pick("r.example", "r.example:5000", "R.EXAMPLE", "https://r.example/v2/", "http://r.example",
+		"r.example/team",
 		"r.example/team/", "r.example/team/model", "r.example/", "//r.example", "docker.io", "https://index.docker.io/v1/",
 		"index.docker.io", "", "/", "r.example/te", "r.example.evil.example", "\u001b[31m", "r.example\n", string(d.Bytes()))
 }
@@ -32,7 +33,8 @@ func (d dockerConfig) value() string {
 	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + secret))
 	return d.Pick(`{"auth":"`+encoded+`"}`, `{}`, `null`, `{"auth":"`+encoded+`","identitytoken":"`+secret+`"}`,
 		`{"auth":"`+secret+`"}`, `{"username":"ann","password":"`+secret+`"}`, `{"username":`+quoted(user)+`,"password":""}`,
-		`{"registrytoken":"`+secret+`"}`, `"`+secret+`"`, `["`+secret+`"]`, `{"auth":["`+secret+`"]}`, `{"auth":{"`+secret+`":1}}`,
+		`{"registrytoken":"`+secret+`"}`, `"`+secret+`"`, `["`+secret+`"]`, `{"auth":["`+secret+`"]}`, `{"auth":{"`+secret+
+			`":1}}`,
 		`{"password":"`+secret+`","username":7}`, `{"auth":"`+encoded[:len(encoded)-3]+`"}`, `true`)
 }
 
@@ -57,7 +59,8 @@ func (d dockerConfig) file() string {
 	case 2:
 		return d.object(d.value) // as old programs wrote it
 	}
-	text := d.Pick("", "\ufeff", " ") + `{` + d.Pick(`"auths"`, `"Auths"`, `"auths":null,"auths"`) + `:` + d.object(d.value)
+	text := d.Pick("", "\ufeff", " ") + `{` + d.Pick(`"auths"`, `"Auths"`, `"auths":null,"auths"`) + `:` +
+		d.object(d.value)
 	if d.Yes(4) {
 		text += `,"credHelpers":` + d.object(func() string { return d.Pick(`""`, `7`, `null`) })
 	}

@@ -3,11 +3,9 @@ package hub
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,47 +18,12 @@ import (
 // hostileHub stands before a fake hub. It answers some requests in its place: with wrong statuses, headers and bodies.
 type hostileHub struct {
 	elsewhere string // another server
-
-	mu       sync.Mutex
-	choices  []byte
-	asked    map[string]int // requests by address
-	requests int
-}
-
-// begin starts a new input.
-func (h *hostileHub) begin(choices []byte) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.choices, h.asked, h.requests = choices, map[string]int{}, 0
-}
-
-func (h *hostileHub) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.requests
-}
-
-// decisions are those for a request. They depend on its address and on how often that was asked, not on other requests,
-// which run at the same time.
-func (h *hostileHub) decisions(r *http.Request) (c *runtest.Choices, turn int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.requests++
-	key := r.Method + r.URL.Path
-	turn = h.asked[key]
-	h.asked[key]++
-	if len(h.choices) == 0 {
-		return runtest.NewChoices(nil), turn
-	}
-	sum := fnv.New32a()
-	_, _ = io.WriteString(sum, key)
-	at := (int(sum.Sum32()>>8) + turn*13) % len(h.choices)
-	return runtest.NewChoices(slices.Concat(h.choices[at:], h.choices[:at])), turn
+	runtest.Answers
 }
 
 // answer answers a request, or reports that the fake should.
 func (h *hostileHub) answer(w http.ResponseWriter, r *http.Request) bool {
-	c, turn := h.decisions(r)
+	c, turn := h.To(r.Method + " " + r.URL.Path)
 	if c.N(3) == 0 {
 		return false
 	}
@@ -113,7 +76,8 @@ func (h *hostileHub) body(c *runtest.Choices, turn int) string {
 
 // hostileEntry is an entry of a list of files.
 func hostileEntry(c *runtest.Choices, key string, turn int) string {
-	return fmt.Sprintf(`{"type":"%s","%s":"%s","size":%s,"oid":"%s","lfs":%s}`, c.Pick("file", "directory", "", "link"), key,
+	return fmt.Sprintf(`{"type":"%s","%s":"%s","size":%s,"oid":"%s","lfs":%s}`, c.Pick("file", "directory", "", "link"),
+		key,
 		c.Pick("config.json", "model-1.safetensors", "../x", "/x", "", "a/b.gguf", "config.json/x", fmt.Sprint("dir", turn),
 			`\u001b[31m`, ".", strings.Repeat("d/", 300)+"x", "CON", `a\\b`),
 		c.Pick("1", "0", "-1", "9223372036854775807", "null", "23"), c.Pick(strings.Repeat("c", 40), "", "x", emptyBlob),
@@ -155,7 +119,7 @@ func FuzzAnswers(f *testing.F) {
 	transport := newTransport()
 	f.Cleanup(transport.CloseIdleConnections)
 	f.Fuzz(func(t *testing.T, choices []byte, options uint8) {
-		hostile.begin(choices)
+		hostile.Begin(choices)
 		var notices []string
 		var mu sync.Mutex
 		c := client(fake, Options{Token: token, ModelScopeToken: token, Stall: time.Minute, Attempts: 3, Transport: transport,
@@ -177,9 +141,9 @@ func FuzzAnswers(f *testing.F) {
 			}
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("no end after %d requests: %q", hostile.count(), notices)
+			t.Fatalf("no end after %d requests: %q", hostile.Requests(), notices)
 		}
-		if n := hostile.count(); n > 500 {
+		if n := hostile.Requests(); n > 500 {
 			t.Errorf("%d requests", n)
 		}
 		for _, text := range notices {
