@@ -89,7 +89,7 @@ check:
 	GOGC=400 $(GO) tool staticcheck ./...
 	$(GO) test -count=1 .
 
-# Known vulnerabilities of Go and of modules that the code reaches: CONTRIBUTING.md says what to do about one.
+# Known vulnerabilities of Go and of modules that the code reaches: docs/design/supply.md says what to do about one.
 vulns:
 	$(GO) run ./supply/vulns ./...
 

@@ -34,6 +34,7 @@ func serveComputed(t testing.TB) *fixture {
 	return serve(t, func(o *server.Options) {
 		o.MaxBody = 1 << 20
 		o.KeepAlive = time.Hour
+		createSees(t, o.Store)
 		images := o.Store
 		o.Load = func(ctx context.Context, c server.Child, _ func(float64)) (pool.Model, error) {
 			name, err := manifest.ParseName(c.Name)
@@ -66,14 +67,15 @@ func FuzzRequests(f *testing.F) {
 		s.direct(w, "POST", path, body)
 		return w
 	}
-	for _, model := range []string{"talk", "plain"} {
+	models := []string{"talk", "plain", "sees"}
+	for _, model := range models {
 		if w := ask("/api/generate", `{"model":"`+model+`","prompt":"x","options":{"num_predict":1}}`); w.Code != 200 {
 			f.Fatalf("%s: status %d: %s", model, w.Code, w.Body)
 		}
 	}
 	idle := runtime.NumGoroutine()
 	f.Fuzz(func(t *testing.T, choices []byte) {
-		path, body := asker{runtest.NewChoices(choices)}.request("talk", "plain")
+		path, body := asker{runtest.NewChoices(choices)}.request(models...)
 		w := ask(path, body)
 		answer := w.Body.Bytes()
 		switch {

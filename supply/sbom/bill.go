@@ -93,11 +93,12 @@ func (p program) setting(key string) string {
 
 // bill lists what the program contains, of the modules of these sources, and the engine's packages.
 func (p program) bill(modules []parts.Module, wheels []parts.Wheel) (bill, error) {
+	version := strings.TrimPrefix(p.info.Main.Version, "(devel)")
 	root := component{
-		Type: "application", Name: "ingot", Version: p.info.Main.Version,
+		Type: "application", Name: "ingot", Version: version,
 		Hashes:   []hash{{"SHA-256", hex.EncodeToString(p.sum[:])}},
 		Licenses: []license{{"Apache-2.0"}},
-		PURL:     modulePURL(p.info.Main.Path, p.info.Main.Version),
+		PURL:     modulePURL(p.info.Main.Path, version),
 	}
 	root.Ref = root.PURL
 	for _, key := range []string{"GOOS", "GOARCH", "CGO_ENABLED", "vcs.revision"} {
@@ -188,7 +189,7 @@ func modulePURL(path, version string) string {
 		elements[i] = url.PathEscape(e)
 	}
 	purl := "pkg:golang/" + strings.Join(elements, "/")
-	if version != "" && version != "(devel)" {
+	if version != "" {
 		purl += "@" + strings.ReplaceAll(url.PathEscape(version), "+", "%2B")
 	}
 	return purl

@@ -94,6 +94,15 @@ func TestBill(t *testing.T) {
 	}
 }
 
+func TestNoVersion(t *testing.T) {
+	p := sample()
+	p.info.Main.Version = "(devel)" // as the linker writes it
+	b, err := p.bill(sampleModules, nil)
+	if c := b.Metadata.Component; err != nil || c.Version != "" || c.PURL != "pkg:golang/github.com/ingotml/ingot" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // A program of other sources has no bill, since the licenses of its modules are not known.
 func TestOtherSources(t *testing.T) {
 	p := sample()
