@@ -70,8 +70,7 @@ func run(ctx context.Context, packages []string, out io.Writer) error {
 			reached++
 		}
 	}
-	fmt.Fprintf(out, "%d known vulnerabilities in the modules of the build; the code reaches %d of them\n",
-		len(found), reached)
+	fmt.Fprintf(out, "known vulnerabilities in modules of the build: %d; reached by the code: %d\n", len(found), reached)
 	return errors.Join(problems...)
 }
 
