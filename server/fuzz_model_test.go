@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -26,6 +27,16 @@ type computed struct {
 }
 
 func (c computed) Done() <-chan struct{} { return c.done }
+
+// Generate generates few tokens, since the fuzzer ends a process whose input takes 10 s:
+// https://go.dev/src/internal/fuzz/worker.go.
+func (c computed) Generate(ctx context.Context, r ingot.Request) iter.Seq2[ingot.Event, error] {
+	const most = 24
+	if r.MaxTokens <= 0 || r.MaxTokens > most {
+		r.MaxTokens = most
+	}
+	return c.Engine.Generate(ctx, r)
+}
 
 // serveComputed returns a server whose models compute in this process.
 func serveComputed(t testing.TB) *fixture {
