@@ -100,10 +100,11 @@ func FuzzRequests(f *testing.F) {
 		if len(answer) > 4<<20 {
 			t.Errorf("%s %s: an answer of %d bytes", path, body, len(answer))
 		}
-		if !s.HoldPrompts() {
+		release, free := s.HoldPrompts()
+		if !free {
 			t.Fatalf("prompt memory is not released after %s %s", path, body)
 		}
-		s.ReleasePrompts()
+		release()
 		checkIdle(t, idle+20, path, body)
 	})
 }
