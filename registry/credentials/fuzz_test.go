@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/ingotml/ingot/limits/runtest"
@@ -150,7 +151,7 @@ func FuzzHelper(f *testing.F) {
 		cfg, err := askHelper(t.Context(), "fuzz", "r.example")
 		if err != nil {
 			text := err.Error()
-			if strings.ContainsAny(text, "\x1b\r\n") || len(text) > 400 {
+			if strings.ContainsAny(text, "\x1b\r\n") || utf8.RuneCountInString(text) > 300 {
 				t.Errorf("message %q", text)
 			}
 			if json.Valid(says) && strings.Contains(text, secret) {
