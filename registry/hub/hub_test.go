@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -316,6 +317,26 @@ func TestModelScope(t *testing.T) {
 	n, _ := ParseName("modelscope.cn/tiny/absent")
 	if _, err := c.Open(t.Context(), n); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// ModelScope's list is the only place that says how large its files are.
+func TestModelScopeSizes(t *testing.T) {
+	for _, size := range []string{"-1", "-2", "-9223372036854775808"} {
+		h := start(t)
+		answers(h, func(_ http.Handler, w http.ResponseWriter, _ *http.Request, _ bool) bool {
+			_, _ = io.WriteString(w, `{"Code":200,"Success":true,"Data":{"Files":[{"Path":"config.json","Size":`+size+`}]}}`)
+			return true
+		})
+		n, err := ParseName("modelscope.cn/tiny/model")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := client(h, Options{Stall: time.Minute}).Open(t.Context(), n)
+		expect(t, size, err, "lists config.json with an invalid size")
+		if err == nil {
+			f.Close()
+		}
 	}
 }
 

@@ -85,8 +85,11 @@ func (m modelScope) list(ctx context.Context, c *Client, n Name, commit string) 
 	var out []entry
 	for _, f := range answer.Data.Files {
 		if f.Type != "tree" {
-			sum := strings.ToLower(f.Sha256)
-			out = append(out, entry{path: f.Path, size: f.Size, etag: sum, sha256: sum})
+			sum, size := strings.ToLower(f.Sha256), f.Size
+			if size < 0 {
+				size = invalidSize // not unknownSize, which nothing would measure
+			}
+			out = append(out, entry{path: f.Path, size: size, etag: sum, sha256: sum})
 		}
 	}
 	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.path, b.path) })
