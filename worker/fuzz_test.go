@@ -138,3 +138,28 @@ func (s *server) hasGroups() bool {
 	defer s.mu.Unlock()
 	return len(s.groups) > 0
 }
+
+// A rank that is told to start before it is ready ends. It would not notice that its rank 0 has gone.
+func TestStartTooEarly(t *testing.T) {
+	a := start(t)
+	c, err := tunnel.Dial(t.Context(), a.address, machineSelf(t), tunnel.Request{Purpose: purposeRank, Detail: detail(
+		rankDetail{Group: strings.Repeat("a", 32), Rank: 1, Size: 2, Image: storetest.SomeDigest})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.WriteJSON(order{Start: true}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "before it is ready"
+	var r report
+	for r.Failed == "" {
+		if err := c.ReadJSON(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(r.Failed, want) {
+		t.Errorf("the rank failed with %q, want %q", r.Failed, want)
+	}
+	a.log.has(t, want)
+}

@@ -178,11 +178,17 @@ func (s *server) rank(ctx context.Context, detail json.RawMessage, accept func()
 				cancel(fmt.Errorf("rank 0: %w", lost(err)))
 				return
 			}
-			if o.Start {
+			if !o.Start {
+				continue
+			}
+			select {
+			case <-g.ready:
 				_ = c.SetReadDeadline(time.Time{})
 				close(started)
-				return
+			default: // nobody would notice the end of the connection while the parts are fetched
+				cancel(errors.New("rank 0 starts the rank before it is ready"))
 			}
+			return
 		}
 	}()
 	shard, err := s.prepare(g, c)
