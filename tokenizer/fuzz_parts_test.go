@@ -224,8 +224,8 @@ func FuzzHostileParts(f *testing.F) {
 			return
 		}
 		checkLoaded(t, tok)
-		ids, err := tok.Encode(text, true)
-		again, errAgain := tok.Encode(text, true)
+		ids, err := tok.Encode(t.Context(), text, true)
+		again, errAgain := tok.Encode(t.Context(), text, true)
 		if !slices.Equal(ids, again) || (err == nil) != (errAgain == nil) {
 			t.Fatalf("%q has ids %v, %v, then %v, %v: %s", text, ids, err, again, errAgain, data)
 		}
@@ -239,7 +239,7 @@ func FuzzHostileParts(f *testing.F) {
 			t.Fatalf("the compiled form is not read: %v: %s", err, data)
 		}
 		for _, other := range []*Tokenizer{compiled, loaded} {
-			got, err := other.Encode(text, true)
+			got, err := other.Encode(t.Context(), text, true)
 			if err == nil && !slices.Equal(got, ids) {
 				t.Fatalf("%q has ids %v, compiled %v: %s", text, ids, got, data)
 			}
@@ -293,7 +293,7 @@ func FuzzByteLevel(f *testing.F) {
 		if err != nil {
 			return
 		}
-		ids, err := tok.Encode(text, false)
+		ids, err := tok.Encode(t.Context(), text, false)
 		if err != nil {
 			return // a pattern that took too long
 		}
