@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -217,8 +218,13 @@ func TestPushOpens(t *testing.T) {
 // TestPushCancels: what a failed push leaves at the registry is only what a later one resumes.
 func TestPushCancels(t *testing.T) {
 	for name, end := range map[string]func(cancel func()) rt.Action{
-		"refused":     func(func()) rt.Action { return rt.Respond(403) },
-		"interrupted": func(cancel func()) rt.Action { return func(x *rt.Exchange) { cancel(); rt.Hang(x) } },
+		"refused": func(func()) rt.Action { return rt.Respond(403) },
+		// When both uploads have begun: one whose response is still under way is unknown to the push.
+		"interrupted": func(cancel func()) rt.Action {
+			var begun sync.WaitGroup
+			begun.Add(2)
+			return func(x *rt.Exchange) { begun.Done(); begun.Wait(); cancel(); rt.Hang(x) }
+		},
 	} {
 		p, s := rt.New(t), rt.NewStore(t)
 		model, _ := rt.PutModel(t, s, "m", 1000)

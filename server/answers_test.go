@@ -90,8 +90,14 @@ func TestUnreadAnswers(t *testing.T) {
 				response.Header.Get("Retry-After") != ""; refused {
 				break
 			}
+			before, _ := f.HeldBodies()
 			others = append(others, f.unread(t, "ka", path, body))
-			time.Sleep(50 * time.Millisecond)
+			for range 200 { // until its answer is held, or it is refused
+				if held, _ := f.HeldBodies(); held >= before+answerSize {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
 		}
 		if !refused {
 			t.Errorf("%s: a client whose answers fill its share goes on", path)
