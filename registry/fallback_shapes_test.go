@@ -215,21 +215,23 @@ func TestPushOpens(t *testing.T) {
 	}
 }
 
-// TestPushCancels: what a failed push leaves at the registry is only what a later one resumes.
+// TestPushCancels: what a failed push leaves at the registry is only what a later one resumes. It fails when both uploads
+// have begun: one whose response is still under way is unknown to the push.
 func TestPushCancels(t *testing.T) {
-	for name, end := range map[string]func(cancel func()) rt.Action{
-		"refused": func(func()) rt.Action { return rt.Respond(403) },
-		// When both uploads have begun: one whose response is still under way is unknown to the push.
-		"interrupted": func(cancel func()) rt.Action {
-			var begun sync.WaitGroup
-			begun.Add(2)
-			return func(x *rt.Exchange) { begun.Done(); begun.Wait(); cancel(); rt.Hang(x) }
-		},
+	for name, end := range map[string]func(x *rt.Exchange, cancel func()){
+		"refused":     func(x *rt.Exchange, _ func()) { rt.Respond(403)(x) },
+		"interrupted": func(x *rt.Exchange, cancel func()) { cancel(); rt.Hang(x) },
 	} {
+		var begun sync.WaitGroup
+		begun.Add(2)
 		p, s := rt.New(t), rt.NewStore(t)
 		model, _ := rt.PutModel(t, s, "m", 1000)
 		ctx, cancel := context.WithCancel(t.Context())
-		p.On("PUT", rt.UploadRoute, end(cancel))
+		p.On("PUT", rt.UploadRoute, func(x *rt.Exchange) {
+			begun.Done()
+			begun.Wait()
+			end(x, cancel)
+		})
 		if _, err := newClient(t).Push(ctx, s, model, p.Name("m"), PushOptions{}); err == nil {
 			t.Errorf("%s: pushed", name)
 		}
