@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/registry/hub/hubtest"
 )
@@ -122,7 +124,16 @@ func FuzzAnswers(f *testing.F) {
 		hostile.Begin(choices)
 		var notices []string
 		var mu sync.Mutex
-		c := client(fake, Options{Token: token, ModelScopeToken: token, Stall: time.Minute, Attempts: 3, Transport: transport,
+		waits := 0
+		patient := func(ctx context.Context, _ time.Duration) error { // a user who waits so often, but no longer
+			mu.Lock()
+			defer mu.Unlock()
+			if waits++; waits > 100 {
+				return errors.New("waited for too long")
+			}
+			return ctx.Err()
+		}
+		c := client(fake, Options{Sleep: patient, Token: token, ModelScopeToken: token, Stall: time.Minute, Attempts: 3, Transport: transport,
 			Verify: options&1 != 0, Memory: 1 << 20, Notice: func(text string) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -143,7 +154,7 @@ func FuzzAnswers(f *testing.F) {
 		if ctx.Err() != nil {
 			t.Fatalf("no end after %d requests: %q", hostile.Requests(), notices)
 		}
-		if n := hostile.Requests(); n > 5000 { // a list may have 1000 pages
+		if n := hostile.Requests(); n > 2*limits.ListPages {
 			t.Errorf("%d requests", n)
 		}
 		for _, text := range notices {
