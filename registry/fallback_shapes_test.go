@@ -215,8 +215,8 @@ func TestPushOpens(t *testing.T) {
 	}
 }
 
-// TestPushCancels: what a failed push leaves at the registry is only what a later one resumes. It fails when both uploads
-// have begun: one whose response is still under way is unknown to the push.
+// TestPushCancels: what a failed push leaves at the registry is only what a later one resumes. It fails when both
+// uploads have begun: one whose response is still under way is unknown to the push.
 func TestPushCancels(t *testing.T) {
 	for name, end := range map[string]func(x *rt.Exchange, cancel func()){
 		"refused":     func(x *rt.Exchange, _ func()) { rt.Respond(403)(x) },
