@@ -133,8 +133,8 @@ func FuzzAnswers(f *testing.F) {
 			}
 			return ctx.Err()
 		}
-		c := client(fake, Options{Sleep: patient, Token: token, ModelScopeToken: token, Stall: time.Minute, Attempts: 3, Transport: transport,
-			Verify: options&1 != 0, Memory: 1 << 20, Notice: func(text string) {
+		c := client(fake, Options{Sleep: patient, Token: token, ModelScopeToken: token, Stall: time.Minute, Attempts: 3,
+			Transport: transport, Verify: options&1 != 0, Memory: 1 << 20, Notice: func(text string) {
 				mu.Lock()
 				defer mu.Unlock()
 				notices = append(notices, text)
