@@ -57,7 +57,7 @@ var internal = []struct{ reason, names string }{
 		registry/hub.ErrChecksum registry/hub.ErrNoRanges convert/gguf/checkpoint.ErrNoFile convert/image.ErrLayer
 		manifest/unpack.ErrExists manifest/unpack.ErrNoMatch registry.ErrWhole
 		registry/remote.ErrNoHost registry/layout.ErrRef registry/layout.ErrLayout registry/layout.ErrNoImage
-		limits/place.ErrUntrusted limits/place.ErrNotRegular
+		limits/place.ErrUntrusted limits/place.ErrNotRegular limits/place.ErrTooLarge
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject
 		manifest/statistics.ErrStatistics quantize/weighted.ErrStatistics runtime/calibrate.ErrText

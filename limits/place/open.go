@@ -11,6 +11,9 @@ import (
 // ErrNotRegular reports a pipe, a device, a socket or a folder in the place of a file.
 var ErrNotRegular = errors.New("not a regular file")
 
+// ErrTooLarge reports a file that is larger than its reader takes.
+var ErrTooLarge = errors.New("too large")
+
 // Open opens a regular file for reading. It does not wait for the other end of a pipe, and opens no device, whose
 // opening may do something. A file that the user named as an argument may be a pipe: os.Open is for those.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
@@ -35,7 +38,7 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFile reads a whole regular file of at most limit bytes.
+// ReadFile reads a whole regular file of at most limit bytes. A larger one is an [ErrTooLarge].
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -47,7 +50,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("%s: larger than %d bytes", path, limit)
+		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, limit, ErrTooLarge)
 	}
 	return b, nil
 }
