@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/modelfile"
 )
 
 // GenerationParameters returns the parameters of a generation_config.json that a Modelfile can also set. End-of-text
@@ -17,13 +18,15 @@ func GenerationParameters(data []byte) (params map[string]any, warnings []string
 	if pyjson.Unmarshal(data, &c) != nil {
 		return params, []string{"generation_config.json is not a JSON object; its parameters are ignored"}
 	}
-	number := func(key, name string, whole bool, lo, hi float64) {
+	number := func(key, name string, least float64) {
 		raw, ok := c[key]
 		if !ok || string(raw) == "null" {
 			return
 		}
+		p, _ := modelfile.LookupParameter(name)
+		whole := p.Type == modelfile.Int
 		var v float64
-		if json.Unmarshal(raw, &v) != nil || !(v >= lo && v <= hi) || whole && v != math.Trunc(v) {
+		if json.Unmarshal(raw, &v) != nil || !(v >= least && v <= p.Max) || whole && v != math.Trunc(v) {
 			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s is invalid and ignored",
 				key, encode.Clip(string(pyjson.AsPython(raw)))))
 			return
@@ -34,12 +37,12 @@ func GenerationParameters(data []byte) (params map[string]any, warnings []string
 		}
 		params[name] = v
 	}
-	number("temperature", "temperature", false, 0, 100)
-	number("top_k", "top_k", true, 0, 1<<30)
-	number("top_p", "top_p", false, 0, 1)
-	number("min_p", "min_p", false, 0, 1)
-	number("repetition_penalty", "repeat_penalty", false, 1e-3, 100)
-	if string(c["do_sample"]) == "false" { // transformers then ignores all others
+	number("temperature", "temperature", 0)
+	number("top_k", "top_k", 0)
+	number("top_p", "top_p", 0)
+	number("min_p", "min_p", 0)
+	number("repetition_penalty", "repeat_penalty", 1e-3) // it divides by it
+	if string(c["do_sample"]) == "false" {               // transformers then ignores all others
 		params["temperature"] = 0.0
 	}
 	return params, warnings
