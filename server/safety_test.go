@@ -17,7 +17,6 @@ import (
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/page"
-	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/servertest"
 )
 
@@ -122,11 +121,11 @@ func TestManyOfAnything(t *testing.T) {
 	f.Has(t, "POST", "/api/chat",
 		`{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}]}`, 400,
 		"at most 64")
-	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(params.MaxStops+1,
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(limits.Stops+1,
 		`"a"`)+`}}`, 400,
 		"64 texts")
 	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a",
-		params.MaxStopText+1)+`"}}`, 400, "4096 bytes")
+		limits.StopText+1)+`"}}`, 400, "4096 bytes")
 }
 
 // Names in requests are not used as paths in any route, and responses reveal nothing about the disk.

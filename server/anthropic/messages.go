@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
@@ -144,13 +145,13 @@ func (q *messagesRequest) limitThinking(f *runtime.Format, p *prompt.Prompt) {
 
 // checkStops refuses stop texts that exceed the limits.
 func (q *messagesRequest) checkStops(m *server.Model) error {
-	if most := params.MaxStops - len(m.Defaults().Stop); len(q.StopSequences) > most {
+	if most := limits.Stops - len(m.Defaults().Stop); len(q.StopSequences) > most {
 		return wire.BadParam("stop_sequences", "has %d texts, at most %d are allowed", len(q.StopSequences), most)
 	}
 	for i, s := range q.StopSequences {
-		if len(s) > params.MaxStopText {
+		if len(s) > limits.StopText {
 			return wire.BadParam(fmt.Sprintf("stop_sequences.%d", i), "has %d bytes, at most %d are allowed", len(s),
-				params.MaxStopText)
+				limits.StopText)
 		}
 	}
 	return nil

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/pdf"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/ingotml/ingot/server"
-	"github.com/ingotml/ingot/server/params"
 )
 
 func TestMessagesRefused(t *testing.T) {
@@ -47,15 +47,15 @@ func TestMessagesRefused(t *testing.T) {
 			hi: `tool_choice.name: \"web_search\" is a tool that Anthropic runs (web_search_20250305)`,
 		`"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"any"},` +
 			hi: "tool_choice: the request has no tools but",
-		`"system":[[]],` + hi:                                                          "system.0: the block is no object",
-		`"tools":[{"input_schema":{}}],` + hi:                                          "tools.0.name",
-		`"tool_choice":{"type":"any"},` + hi:                                           "the request has no tools",
-		`"tool_choice":{"type":"tool","name":"g"},` + hi:                               `no tool is named \"g\"`,
-		`"tool_choice":{"type":"sometimes"},` + hi:                                     "tool_choice.type",
-		`"output_config":{"format":{"type":"xml"}},` + hi:                              "output_config.format",
-		`"stop_sequences":["` + strings.Repeat("x", params.MaxStopText+1) + `"],` + hi: "stop_sequences.0: has 4097 bytes",
-		`"stop_sequences":["a"` + strings.Repeat(`,"a"`, params.MaxStops) + `],` + hi:  "stop_sequences: has 65 texts",
-		content(`{"type":"text","text":"` + strings.Repeat("word ", 600) + `"}`):       "prompt is too long: ",
+		`"system":[[]],` + hi:                                                       "system.0: the block is no object",
+		`"tools":[{"input_schema":{}}],` + hi:                                       "tools.0.name",
+		`"tool_choice":{"type":"any"},` + hi:                                        "the request has no tools",
+		`"tool_choice":{"type":"tool","name":"g"},` + hi:                            `no tool is named \"g\"`,
+		`"tool_choice":{"type":"sometimes"},` + hi:                                  "tool_choice.type",
+		`"output_config":{"format":{"type":"xml"}},` + hi:                           "output_config.format",
+		`"stop_sequences":["` + strings.Repeat("x", limits.StopText+1) + `"],` + hi: "stop_sequences.0: has 4097 bytes",
+		`"stop_sequences":["a"` + strings.Repeat(`,"a"`, limits.Stops) + `],` + hi:  "stop_sequences: has 65 texts",
+		content(`{"type":"text","text":"` + strings.Repeat("word ", 600) + `"}`):    "prompt is too long: ",
 	} {
 		f.Has(t, "POST", "/v1/messages", `{"model":"talk","max_tokens":5,`+body+`}`, 400,
 			`{"type":"error","error":{"type":"invalid_request_error","message":"`, want)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/jsonfit"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
@@ -88,12 +87,6 @@ func (d *draft) UnmarshalJSON(b []byte) error {
 	*d = draft(parsed)
 	return err
 }
-
-// Limits of stop texts: every piece of a response is searched for each of them.
-const (
-	MaxStops    = limits.Stops
-	MaxStopText = limits.StopText
-)
 
 // Apply applies the options over the defaults of a model with that context length. The caller has set the prompt.
 func (o Options) Apply(d runtime.Defaults, context int, r *runtime.Request) error {

@@ -7,72 +7,75 @@ import (
 	"unicode/utf8"
 )
 
+// Estimates of JSON, in bytes.
+const (
+	sizeNumber = 21
+	sizeFloat  = 16
+	sizeValue  = 4   // of a word, and of what is around a value
+	sizeLevels = 100 // of values in values that are looked at
+)
+
 // sizeJSON estimates the bytes of a value's JSON before it is made, without less than there are of texts, lists and
 // numbers. Types that encode themselves count with what they hold.
-func sizeJSON(v reflect.Value) (n int64) {
-	const number, float, value, levels = 21, 16, 4, 100
-	return sizer{number: number, float: float, value: value}.size(v, levels)
-}
+func sizeJSON(v reflect.Value) int64 { return sizeWithin(v, sizeLevels) }
 
-type sizer struct{ number, float, value int64 }
-
-func (s sizer) size(v reflect.Value, levels int) (n int64) {
+func sizeWithin(v reflect.Value, levels int) (n int64) {
 	if levels == 0 {
-		return s.value
+		return sizeValue
 	}
 	switch v.Kind() {
 	case reflect.String:
 		return sizeText(v.String())
 	case reflect.Int32:
-		return s.digits(v.Int())
+		return sizeDigits(v.Int())
 	case reflect.Float32, reflect.Float64:
-		return s.float
+		return sizeFloat
 	case reflect.Bool, reflect.Invalid, reflect.Func, reflect.Chan:
-		return s.value
+		return sizeValue
 	case reflect.Pointer, reflect.Interface:
-		return s.size(v.Elem(), levels-1)
+		return sizeWithin(v.Elem(), levels-1)
 	case reflect.Slice, reflect.Array:
-		return s.list(v, levels)
+		return sizeList(v, levels)
 	case reflect.Map:
 		for entries := v.MapRange(); entries.Next(); {
-			n += s.size(entries.Key(), levels-1) + s.size(entries.Value(), levels-1) + s.value
+			n += sizeWithin(entries.Key(), levels-1) + sizeWithin(entries.Value(), levels-1) + sizeValue
 		}
-		return n + s.value
+		return n + sizeValue
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
-			return int64(len(time.RFC3339Nano)) + s.value
+			return int64(len(time.RFC3339Nano)) + sizeValue
 		}
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.Tag.Get("json") != "-" {
-				n += int64(len(f.Name)+len(f.Tag.Get("json"))) + s.value + s.size(v.Field(i), levels-1)
+				n += int64(len(f.Name)+len(f.Tag.Get("json"))) + sizeValue + sizeWithin(v.Field(i), levels-1)
 			}
 		}
-		return n + s.value
+		return n + sizeValue
 	}
-	return s.number
+	return sizeNumber
 }
 
-// list returns the size of a list, and of bytes: those of JSON are as they are, others as base64 text.
-func (s sizer) list(v reflect.Value, levels int) (n int64) {
+// sizeList returns the size of a list, and of bytes: those of JSON are as they are, others as base64 text.
+func sizeList(v reflect.Value, levels int) (n int64) {
 	switch kind := v.Type().Elem().Kind(); {
 	case kind == reflect.Uint8:
-		return int64(v.Len()+2)/3*4 + s.value
+		return int64(v.Len()+2)/3*4 + sizeValue
 	case kind == reflect.Float32 || kind == reflect.Float64:
-		return int64(v.Len())*s.float + s.value
+		return int64(v.Len())*sizeFloat + sizeValue
 	case kind == reflect.Int32 && v.CanInterface() && v.Type() == reflect.TypeFor[[]int32]():
 		for _, i := range v.Interface().([]int32) {
-			n += s.digits(int64(i))
+			n += sizeDigits(int64(i))
 		}
-		return n + s.value
+		return n + sizeValue
 	}
 	for i := range v.Len() {
-		n += s.size(v.Index(i), levels-1) + 1
+		n += sizeWithin(v.Index(i), levels-1) + 1
 	}
-	return n + s.value
+	return n + sizeValue
 }
 
-// digits returns the length of a number, with the comma after it.
-func (s sizer) digits(i int64) (n int64) {
+// sizeDigits returns the length of a number, with the comma after it.
+func sizeDigits(i int64) (n int64) {
 	n = 2
 	if i < 0 {
 		i, n = -i, n+1
