@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,35 +82,25 @@ func TestGGUFImpossible(t *testing.T) {
 // writtenFiles returns what files say of the models in testdata, by the model's name.
 func writtenFiles(t *testing.T) map[string]ggufMap {
 	t.Helper()
-	files, err := filepath.Glob("../testdata/models/*/config.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no checkpoints: %v", err)
-	}
 	out := map[string]ggufMap{}
-	for _, file := range files {
-		config, err := os.ReadFile(file)
+	eachConfig(t, func(file string, variant int, config []byte) {
+		m, err := Detect(config)
 		if err != nil {
-			t.Fatal(err)
+			return
 		}
-		for i, config := range [][]byte{config, plain(t, config)} {
-			m, err := Detect(config)
-			if err != nil {
-				continue
-			}
-			g, h, err := GGUFOf(m)
-			if err != nil {
-				continue
-			}
-			f := ggufMap{"general.architecture": g.Architecture, "tokenizer.ggml.pre": "llama-bpe"}
-			for _, p := range h.Metadata {
-				f[p.Key] = asRead(t, p.Value)
-			}
-			for key, v := range map[string]string{"bos": "1", "eos": "2"} {
-				f["tokenizer.ggml."+key+"_token_id"] = json.Number(v)
-			}
-			out[fmt.Sprintf("%s (%d)", filepath.Base(filepath.Dir(file)), i)] = f
+		g, h, err := GGUFOf(m)
+		if err != nil {
+			return
 		}
-	}
+		f := ggufMap{"general.architecture": g.Architecture, "tokenizer.ggml.pre": "llama-bpe"}
+		for _, p := range h.Metadata {
+			f[p.Key] = asRead(t, p.Value)
+		}
+		for key, v := range map[string]string{"bos": "1", "eos": "2"} {
+			f["tokenizer.ggml."+key+"_token_id"] = json.Number(v)
+		}
+		out[fmt.Sprintf("%s (%d)", filepath.Base(filepath.Dir(file)), variant)] = f
+	})
 	return out
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/browse"
 	rt "github.com/ingotml/ingot/registry/registrytest"
@@ -71,29 +70,6 @@ func name(t testing.TB, s string) manifest.Name {
 	return n
 }
 
-// attach stores an artifact that refers to a manifest.
-func attach(t testing.TB, s *store.Store, subject digest.Digest, text string) ocispec.Descriptor {
-	t.Helper()
-	release, err := s.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	d, n, err := s.PutBytes(t.Context(), []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	desc, err := s.Attach(t.Context(), manifest.Artifact{
-		Type:    "text/plain",
-		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: subject, Size: 2},
-		Layers:  []ocispec.Descriptor{{MediaType: "text/plain", Digest: d, Size: n}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return desc
-}
-
 // pushed pushes a model with an artifact, and one attached to that, under some tags.
 func pushed(
 	t testing.TB, c *registry.Client, host string, tags ...string,
@@ -101,8 +77,8 @@ func pushed(
 	t.Helper()
 	s := rt.NewStore(t)
 	model, d := rt.PutModel(t, s, "m", 3000, 70)
-	one = attach(t, s, d, "one")
-	two = attach(t, s, one.Digest, "two")
+	one = rt.Attach(t, s, d, "text/plain", "one")
+	two = rt.Attach(t, s, one.Digest, "text/plain", "two")
 	for _, tag := range tags {
 		if _, err := c.Push(t.Context(), s, model, name(t, host+"/team/m:"+tag), registry.PushOptions{}); err != nil {
 			t.Fatal(err)
@@ -170,7 +146,7 @@ func TestInspect(t *testing.T) {
 func TestStored(t *testing.T) {
 	s := rt.NewStore(t)
 	model, d := rt.PutModel(t, s, "m", 3000)
-	one := attach(t, s, d, "one")
+	one := rt.Attach(t, s, d, "text/plain", "one")
 	img, err := browse.Stored(t.Context(), s, model)
 	if err != nil || img.Manifest.Digest != d || img.Unknown != nil || len(img.Model.Layers) != 1 {
 		t.Fatalf("%+v, %v", img, err)
