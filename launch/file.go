@@ -81,9 +81,6 @@ func readFile(path string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && b == nil {
-		b = []byte{}
-	}
 	return b, err
 }
 

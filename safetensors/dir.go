@@ -91,14 +91,14 @@ func (d Dir) Open(name string) (f fs.File, err error) {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s: %w", d.Path(name), errNotRegular)
+			return fmt.Errorf("%s: %w", d.Path(name), place.ErrNotRegular)
 		}
 		opened, err := root.OpenFile(at, os.O_RDONLY|place.NonBlocking, 0)
 		if err != nil {
 			return err
 		}
 		if info, err = opened.Stat(); err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s: %w", d.Path(name), errNotRegular)
+			err = fmt.Errorf("%s: %w", d.Path(name), place.ErrNotRegular)
 		}
 		if err != nil {
 			return errors.Join(err, opened.Close())
@@ -138,14 +138,14 @@ func (d Dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 // does not find is resolved and tried again.
 func (d Dir) inside(name string, do func(root *os.Root, at string) error) error {
 	err := inRoot(string(d), filepath.FromSlash(name), do)
-	if err == nil || errors.Is(err, errNotRegular) {
+	if err == nil || errors.Is(err, place.ErrNotRegular) {
 		return err
 	}
 	top, at, errLink := d.resolve(name)
 	if errLink != nil {
 		return errLink
 	}
-	if err = inRoot(top, at, do); err == nil || errors.Is(err, errNotRegular) {
+	if err = inRoot(top, at, do); err == nil || errors.Is(err, place.ErrNotRegular) {
 		return err
 	}
 	var inner *fs.PathError // of the name in the folder

@@ -3,8 +3,6 @@ package safetensors
 import (
 	"errors"
 	"strconv"
-
-	"github.com/ingotml/ingot/limits/place"
 )
 
 // Errors of a file.
@@ -32,8 +30,6 @@ var (
 	ErrOutside    = errors.New("a link out of the folder")
 	ErrTooLong    = errors.New("too long") // a file that is read as a whole
 )
-
-var errNotRegular = place.ErrNotRegular
 
 // maxQuoted limits how many bytes of a file's text are quoted in a message.
 const maxQuoted = 120

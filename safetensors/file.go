@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // File is an open safetensors file. Its methods are safe for concurrent use.
@@ -50,7 +52,7 @@ func (f *File) opened(file fs.File, read func(io.ReaderAt, int64) (*Header, erro
 	var ok bool
 	if f.file, ok = file.(readerAt); !ok {
 		_ = file.Close()
-		return nil, fmt.Errorf("%s: %w", f.path, errNotRegular)
+		return nil, fmt.Errorf("%s: %w", f.path, place.ErrNotRegular)
 	}
 	if err := f.describe(read); err != nil {
 		_ = file.Close()

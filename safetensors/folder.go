@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/limits/place"
 )
 
 // Folder is where a checkpoint's files are. Names are relative to it, with slashes. It is safe for concurrent use.
@@ -29,7 +30,7 @@ func KindOf(folder Folder, name string) (filekind.Found, error) {
 	defer f.Close()
 	r, ok := f.(readerAt)
 	if !ok {
-		return filekind.Found{}, fmt.Errorf("%s: %w", folder.Path(name), errNotRegular)
+		return filekind.Found{}, fmt.Errorf("%s: %w", folder.Path(name), place.ErrNotRegular)
 	}
 	info, err := r.Stat()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/limits/place"
 	"github.com/ingotml/ingot/limits/pyjson"
 )
 
@@ -29,8 +30,8 @@ func readIndex(folder Folder) ([]placed, error) {
 	path := folder.Path(indexName)
 	text, err := ReadSmall(folder, indexName, maxIndexSize)
 	switch {
-	case errors.Is(err, errNotRegular):
-		return nil, fmt.Errorf("%s: %w: %w", path, ErrIndex, errNotRegular)
+	case errors.Is(err, place.ErrNotRegular):
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrIndex, place.ErrNotRegular)
 	case errors.Is(err, ErrTooLong):
 		return nil, fmt.Errorf("%s: %w: %w", path, ErrIndex, err)
 	case err != nil:

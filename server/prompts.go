@@ -68,8 +68,8 @@ func (s *Server) EncodeInfill(ctx context.Context, m *Model, prefix string, ids 
 	return &prompt.Prompt{IDs: all, Continues: true, EndTokens: f.Ends()}, err
 }
 
-// Decode returns the text of token ids, whose memory is counted for the request. A token may have any length, so that a
-// short list may stand for a text that no prompt may have, which is refused.
+// Decode returns the text of token ids, whose memory is counted for the request. Tokens may be long, so a short list
+// may stand for a longer text than a prompt may have, which is refused.
 func (s *Server) Decode(ctx context.Context, m *Model, ids []int32, skipSpecial bool) (string, error) {
 	t := m.Tokenizer()
 	if t == nil {

@@ -18,8 +18,8 @@ func (t *Tokenizer) TextSize(ids []int32, most int) (n int) {
 	return n
 }
 
-// DecodeWithin is Decode for a text of at most so many bytes. It is not ok if the text is longer, before that is made.
-// It ends with its context.
+// DecodeWithin is Decode for a text of at most most bytes. A longer one is not ok, and is not made. It ends with its
+// context.
 func (t *Tokenizer) DecodeWithin(ctx context.Context, ids []int32, skipSpecial bool, most int) (text string, ok bool,
 	err error) {
 	if t.TextSize(ids, most) > most {

@@ -39,7 +39,7 @@ type waiter struct {
 	turn  chan struct{} // closed when it has its turn
 }
 
-// NewGate returns a gate with so many turns at a time; 0: half as many as there are processors.
+// NewGate returns a gate with that many turns at a time; 0: half as many as there are processors.
 func NewGate(turns int) *Gate {
 	if turns == 0 {
 		turns = max(1, runtime.GOMAXPROCS(0)/2)

@@ -48,9 +48,8 @@ func (s *Store) Encode(
 }
 
 // Copy stores a model under a second name and returns the digest of the new name's manifest. No layer is written; those
-// that were not verified since their last change are read. If
-// format is set and differs from the stored encoding, Copy writes a new manifest and config. With an empty format it
-// can also copy partial models and manifests of any kind.
+// that were not verified since their last change are read. If format is set and differs from the stored encoding, Copy
+// writes a new manifest and config. With an empty format it can also copy partial models and manifests of any kind.
 func (s *Store) Copy(ctx context.Context, src, dst manifest.Name, format string) (digest.Digest, error) {
 	release, err := s.Lock(ctx)
 	if err != nil {

@@ -228,7 +228,7 @@ func (b *Budget) give(name string, a *Account, n int64) {
 	b.grant()
 }
 
-// fits reports whether a client's share has room for n bytes more if so many are free.
+// fits reports whether a client that holds some bytes may have n more of those that are free.
 func fits(held, n, free int64) bool { return held == 0 || held+n <= limits.ClientShare*(free-n) }
 
 // grant gives memory to those who wait: to the client with the least first, so that it need not outrun others, and to

@@ -130,7 +130,7 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.hash(ctx); err != nil {
 		return err
 	}
-	if err := c.followAgain(ctx); err != nil {
+	if err := c.followAll(ctx); err != nil {
 		return err
 	}
 	if err := c.checkIngest(); err != nil {

@@ -72,8 +72,8 @@ func (c *checker) wrongSize(d ocispec.Descriptor) bool {
 
 // ownType returns the media type that a manifest has for itself, or "".
 func (c *checker) ownType(d ocispec.Descriptor) string {
-	if doc, ok := c.types[d.Digest]; ok {
-		return doc
+	if own, ok := c.types[d.Digest]; ok {
+		return own
 	}
 	m, _ := c.readManifest(d.Digest)
 	if c.types == nil {
@@ -155,7 +155,7 @@ func (c *checker) repairIndex(ctx context.Context) error {
 		}
 		c.index = idx
 		c.fixed(ocispec.ImageIndexFile, fmt.Sprintf("%d manifests found", len(idx.Manifests)))
-		return c.followAgain(ctx)
+		return c.followAll(ctx)
 	}
 	if !slices.ContainsFunc(c.index.Manifests, c.wrongSize) && !c.hasEntryProblem() {
 		return nil
@@ -176,10 +176,11 @@ func (c *checker) repairIndex(ctx context.Context) error {
 			p.Actions, p.Fixed = append(p.Actions, "corrected"), true
 		}
 	}
-	return c.followAgain(ctx)
+	return c.followAll(ctx)
 }
 
-func (c *checker) followAgain(ctx context.Context) error {
+// followAll finds what the index leads to, and the manifests that it does not lead to.
+func (c *checker) followAll(ctx context.Context) error {
 	if err := c.follow(ctx); err != nil {
 		return err
 	}
