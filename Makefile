@@ -9,8 +9,8 @@ TOKENIZER_VENV := .cache/bench-tokenizer-venv
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 # Packages with goroutines or locks: `make test-race` runs their tests under the race detector.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
-RACE    := ./limits/jsonfit ./limits/conns/... ./limits/loglimit ./limits/work ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat ./chat/prompt ./chat/jinja/... \
-	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/... ./bench/links
+RACE    := ./internal/limits/jsonfit ./internal/limits/conns/... ./internal/limits/loglimit ./internal/limits/work ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat ./chat/prompt ./chat/jinja/... \
+	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./internal/child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/... ./bench/links
 SAY     := @printf '\n== %s\n'
 
 .PHONY: bench-dryrun build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short vulns licenses sbom bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-attacks bench-fit bench-schemas test-interop test-schemas soak generate clean
@@ -69,7 +69,7 @@ check-fixtures:
 # -ldflags=-w: linking 180 test programs with debug information takes two minutes more. INGOT_NO_SYNC because tests write
 # thousands of small files. One thread of the engine for each test program, because go test runs as many programs as there
 # are processors; the tests of threads set their number.
-ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 limits/runtest/in-memory.sh $(GO) test -vet=off -ldflags=-w
+ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 internal/limits/runtest/in-memory.sh $(GO) test -vet=off -ldflags=-w
 # The longest packages come first, so that none of them runs last and alone.
 LONGEST := ./cmd ./models/all ./convert ./runtime/batch
 test: check engine clients
@@ -91,15 +91,15 @@ check:
 
 # Known vulnerabilities of Go and of modules that the code reaches: docs/design/supply.md says what to do about one.
 vulns:
-	$(GO) run ./supply/vulns ./...
+	$(GO) run ./internal/supply/vulns ./...
 
 # Writes THIRD_PARTY_NOTICES.txt after a change of modules. Its test fails for a license that is not allowed.
 licenses:
-	$(GO) test -count=1 ./supply/parts -update
+	$(GO) test -count=1 ./internal/supply/parts -update
 
 # The bill of materials of bin/ingot: bin/ingot.cdx.json. VERSION is that of a release.
 sbom: build
-	$(GO) run ./supply/sbom -version "$(VERSION)" $(INGOT) >$(INGOT).cdx.json
+	$(GO) run ./internal/supply/sbom -version "$(VERSION)" $(INGOT) >$(INGOT).cdx.json
 
 # Builds for other systems.
 check-cross:
@@ -312,7 +312,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/credentials ./registry/remote ./registry/settings ./registry/verdict ./registry/hub ./registry/sigstore ./runtime/ranks ./server ./worker ./worker/tunnel
+PARSERS = ./internal/limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/credentials ./registry/remote ./registry/settings ./registry/verdict ./registry/hub ./registry/sigstore ./runtime/ranks ./server ./worker ./worker/tunnel
 fuzz-short: build
 	testdata/fuzz.sh 2s $(PARSERS)
 

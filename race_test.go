@@ -16,11 +16,11 @@ import (
 // noRace are the packages with goroutines or locks whose tests `make test-race` leaves out, and why.
 // `make test-long` runs all packages under it.
 var noRace = map[string]string{
-	"cmd":               "its tests start thousands of processes; what they call has tests of its own",
-	"mlx/mlxtest":       "a fixture: it runs in the tests of mlx",
-	"bench/attacks":     "it has no tests",
-	"bench/attacks/mix": "a fixture: it runs in a test of cmd",
-	"limits/runtest":    "what it measures of memory is of tests that run alone",
+	"cmd":                     "its tests start thousands of processes; what they call has tests of its own",
+	"mlx/mlxtest":             "a fixture: it runs in the tests of mlx",
+	"bench/attacks":           "it has no tests",
+	"bench/attacks/mix":       "a fixture: it runs in a test of cmd",
+	"internal/limits/runtest": "what it measures of memory is of tests that run alone",
 }
 
 // raced returns the packages that `make test-race` tests under the race detector: RACE in the Makefile.

@@ -18,54 +18,54 @@ import (
 
 const module = "github.com/ingotml/ingot"
 
-// arrows lists what each room may import beside packages below itself and limits. docs/design/overview.md has the
-// same table.
+// arrows lists what each room may import beside packages below itself and internal/limits. docs/design/overview.md has
+// the same table.
 var arrows = map[string][]string{
 	"cmd":   {"*"},
 	"bench": {"*"},
 	// The supply chain lists the engine's packages.
-	"supply": {"mlx"},
-	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile", "pdf",
+	"internal/supply": {"mlx"},
+	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile", "server/pdf",
 		"server/batches"},
 	// An API depends on the server's core and on no other API.
 	"server/ollama": {
 		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
 	},
-	"server/openai":    {"server", "grammar", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
-	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "pdf"},
-	"server/offline":   {"server", "server/batches", "runtime", "manifest", "atomicfile"},
+	"server/openai":    {"server", "grammar", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "server/pdf"},
+	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "server/pdf"},
+	"server/offline":   {"server", "server/batches", "runtime", "manifest", "internal/atomicfile"},
 	"server/batches":   {},
 	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic", "server/offline"},
 	"runtime": {
-		"models", "cache", "mlx", "child", "manifest", "modelfile", "tokenizer", "grammar", "vision", "arch", "quantize",
-		"safetensors",
+		"models", "cache", "mlx", "internal/child", "manifest", "modelfile", "tokenizer", "grammar", "vision", "arch",
+		"quantize", "safetensors",
 	},
 	"models": {"arch", "cache", "mlx"},
 	"cache":  {"mlx"},
-	"mlx":    {"child"},
-	"worker": {"runtime", "models", "manifest", "child", "loopback"},
+	"mlx":    {"internal/child"},
+	"worker": {"runtime", "models", "manifest", "internal/child", "internal/loopback"},
 	"convert": {
-		"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors", "atomicfile", "vision",
+		"arch", "quantize", "manifest", "modelfile", "tokenizer", "chat", "safetensors", "internal/atomicfile", "vision",
 	},
-	"registry":    {"manifest", "child", "atomicfile"},
-	"launch":      {"atomicfile"},
-	"arch":        {"quantize", "safetensors"},
-	"quantize":    {},
-	"manifest":    {"quantize", "safetensors", "atomicfile"},
-	"modelfile":   {},
-	"safetensors": {},
-	"tokenizer":   {"usercache", "atomicfile"},
-	"chat":        {},
-	"chat/prompt": {"chat", "convert", "manifest", "runtime"},
-	"certify":     {"chat/prompt", "convert", "manifest", "registry", "runtime"},
-	"grammar":     {},
-	"vision":      {},
-	"pdf":         {},
-	"limits":      {},
-	"child":       {},
-	"usercache":   {},
-	"atomicfile":  {},
-	"loopback":    {},
+	"registry":            {"manifest", "internal/child", "internal/atomicfile"},
+	"internal/launch":     {"internal/atomicfile"},
+	"arch":                {"quantize", "safetensors"},
+	"quantize":            {},
+	"manifest":            {"quantize", "safetensors", "internal/atomicfile"},
+	"modelfile":           {},
+	"safetensors":         {},
+	"tokenizer":           {"internal/usercache", "internal/atomicfile"},
+	"chat":                {},
+	"chat/prompt":         {"chat", "convert", "manifest", "runtime"},
+	"internal/certify":    {"chat/prompt", "convert", "manifest", "registry", "runtime"},
+	"grammar":             {},
+	"vision":              {},
+	"server/pdf":          {},
+	"internal/limits":     {},
+	"internal/child":      {},
+	"internal/usercache":  {},
+	"internal/atomicfile": {},
+	"internal/loopback":   {},
 }
 
 // inside lists what each package of a room may import from its own room. A room without packages here is free.
@@ -172,7 +172,7 @@ var inside = map[string][]string{
 		"tokenizer/chars", "tokenizer/decode", "tokenizer/encode", "tokenizer/fault", "tokenizer/jsonfile",
 		"tokenizer/normalize", "tokenizer/pretokenize", "tokenizer/sentencepiece", "tokenizer/trie",
 	},
-	"tokenizer/compiled": {"tokenizer", "usercache", "atomicfile"},
+	"tokenizer/compiled": {"tokenizer", "internal/usercache", "internal/atomicfile"},
 	"tokenizer/infill":   {"tokenizer"},
 	"tokenizer/chars":    {},
 	"tokenizer/decode": {
@@ -272,7 +272,7 @@ func TestArrows(t *testing.T) {
 		}
 		for _, imported := range p.Imports {
 			to := room(imported)
-			if !strings.HasPrefix(imported, module) || to == from || to == "limits" || slices.Contains(allowed, "*") {
+			if !strings.HasPrefix(imported, module) || to == from || to == "internal/limits" || slices.Contains(allowed, "*") {
 				continue
 			}
 			// Reading published reference scores, and quantizing weights, is what models' tests share.

@@ -23,7 +23,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // ErrUnknownArchitecture reports a configuration of a model type that is not supported.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
-	"github.com/ingotml/ingot/limits/near"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/near"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // Types returns the values of model_type that [Detect] accepts, sorted.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // EndTokens returns the ids in eos_token_id of a config.json or generation_config.json, at the top and in text_config.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // ggufRope sets rope_scaling by the keys rope.scaling.* and by the factors of the frequencies, if a file has them.

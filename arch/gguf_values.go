@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // ggufKinds are the keys that are no numbers, without the architecture's name. Every other key that a mapping reads is

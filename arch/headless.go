@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // Classes of a model without its output head end in baseClass or, inside a multimodal family, in textClass. Classes

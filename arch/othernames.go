@@ -3,7 +3,7 @@ package arch
 import (
 	"encoding/json"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // normalized returns a configuration as the type's parser reads it: with the defaults of the name that it goes by, and

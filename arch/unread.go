@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // Unread returns the keys of a config.json that could change the computation and that its type does not read. They are

@@ -1,6 +1,6 @@
 package arch
 
-import "github.com/ingotml/ingot/limits/pyjson"
+import "github.com/ingotml/ingot/internal/limits/pyjson"
 
 // HeadName is the name of the output head in every table that has one.
 const HeadName = headName

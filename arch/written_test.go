@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // Write is the inverse of Check: every element is read back from the place it was written to.

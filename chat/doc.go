@@ -10,7 +10,7 @@ package chat
 import (
 	"errors"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 // Errors that callers distinguish. Package jinja defines the errors of a template itself.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/clip"
-	"github.com/ingotml/ingot/limits/jsonread"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/jsonread"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // File is a file of a model.

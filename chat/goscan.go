@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // limitError returns the error of a Go template whose text exceeds a limit.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 )
 
 // goTemplate is the TEMPLATE of a Modelfile. It reads either .Messages, or .System, .Prompt and .Response of one

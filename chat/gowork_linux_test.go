@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // goData returns variables of about n bytes or items.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 )
 
 // Assistant is the role of the model's messages.

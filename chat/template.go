@@ -5,7 +5,7 @@ import (
 	"regexp"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Request is the input of a prompt. A field with its zero value leaves its template variable undefined or empty.

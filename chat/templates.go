@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // Names of templates that a request chooses, as in transformers.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // CheckTools checks the number, size and nesting of tools against the limits. Its error wraps ErrTools.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Every limit on tools holds.

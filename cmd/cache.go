@@ -10,10 +10,10 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
+	"github.com/ingotml/ingot/internal/usercache"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
-	"github.com/ingotml/ingot/usercache"
 	"github.com/spf13/cobra"
 )
 

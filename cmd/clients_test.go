@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // TestClients tests a server with the official clients of its APIs, which testdata/clients/setup.sh installs. Each
@@ -61,7 +61,7 @@ func TestClients(t *testing.T) {
 		"INGOT_REGISTRY=" + registry,
 		"INGOT_CHECKPOINT=" + filepath.Join(testdata, "models", "demo"), "INGOT_PICTURES=" +
 			filepath.Join(testdata, "pictures"),
-		"INGOT_PDF=" + filepath.Join(testdata, "..", "pdf", "testdata", "report.pdf"),
+		"INGOT_PDF=" + filepath.Join(testdata, "..", "server", "pdf", "testdata", "report.pdf"),
 	}
 	for _, test := range tests {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(test), "test_"), ".py")

@@ -16,8 +16,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/launch"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/launch"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/index"
 	"github.com/ingotml/ingot/registry/remote"

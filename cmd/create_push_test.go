@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/registry/hub/hubtest"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/olareg/olareg"

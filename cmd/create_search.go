@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/search"
-	"github.com/ingotml/ingot/limits/bytesize"
+	"github.com/ingotml/ingot/internal/limits/bytesize"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"

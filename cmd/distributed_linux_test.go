@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
-	"github.com/ingotml/ingot/loopback"
+	"github.com/ingotml/ingot/internal/limits/runtest"
+	"github.com/ingotml/ingot/internal/loopback"
 )
 
 // ringHosts writes the file of a ring of ranks on free ports of the loopback interface.

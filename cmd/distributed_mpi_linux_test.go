@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // Processes that mpirun starts serve a model with the texts of one process. They end with the server, which mpirun does

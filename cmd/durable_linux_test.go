@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // needStrace skips the test unless runtest.Trace demands it. The test then fails if processes cannot be traced.

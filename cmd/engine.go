@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/internal/child"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/spf13/cobra"

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/anthropic"
 	"github.com/ingotml/ingot/server/openai"

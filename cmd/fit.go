@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/certify"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/internal/certify"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"

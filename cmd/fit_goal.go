@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/ingotml/ingot/limits/bytesize"
+	"github.com/ingotml/ingot/internal/limits/bytesize"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/fit"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/limits/near"
+	"github.com/ingotml/ingot/internal/limits/near"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

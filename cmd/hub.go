@@ -12,13 +12,13 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/internal/usercache"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/hub"
 	"github.com/ingotml/ingot/safetensors"
-	"github.com/ingotml/ingot/usercache"
 	"github.com/spf13/pflag"
 )
 

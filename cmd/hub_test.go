@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/registry/hub/hubtest"
 	"github.com/rogpeppe/go-internal/testscript"
 )

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/certify"
 	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/internal/certify"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/store"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // TestKeyFile checks that a client's key is the first one of the file, and that an invalid key is one error that names

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/child"
-	"github.com/ingotml/ingot/launch"
+	"github.com/ingotml/ingot/internal/child"
+	"github.com/ingotml/ingot/internal/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/registry/hub"

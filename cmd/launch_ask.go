@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/launch"
+	"github.com/ingotml/ingot/internal/launch"
 	"github.com/ingotml/ingot/manifest/store"
 )
 

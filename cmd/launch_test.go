@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/launch"
+	"github.com/ingotml/ingot/internal/launch"
 )
 
 func TestChoose(t *testing.T) {

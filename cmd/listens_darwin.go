@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/internal/child"
 )
 
 // portOwner names the process that listens on a port, if this user may see it.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/launch"
+	"github.com/ingotml/ingot/internal/launch"
 	"github.com/ingotml/ingot/registry"
 )
 

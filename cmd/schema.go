@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/grammar"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/spf13/cobra"
 )
 

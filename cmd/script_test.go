@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/rogpeppe/go-internal/testscript"

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ingotml/ingot/child"
-	"github.com/ingotml/ingot/limits/bytesize"
+	"github.com/ingotml/ingot/internal/child"
+	"github.com/ingotml/ingot/internal/limits/bytesize"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"

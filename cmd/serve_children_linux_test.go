@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // children returns the processes of models by name.

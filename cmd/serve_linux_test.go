@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // served is a server process.

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // serverMemory is the memory limit of the server and its models' processes in TestServeMemory.

@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/convert/tokens"
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/ingotml/ingot/tokenizer"

@@ -7,9 +7,9 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/certify"
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/certify"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/registry/sigstore"

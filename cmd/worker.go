@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/internal/child"
 	"github.com/ingotml/ingot/mlx/machine"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/worker"

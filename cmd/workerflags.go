@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/ingotml/ingot/worker/tunnel"
 	"github.com/spf13/cobra"

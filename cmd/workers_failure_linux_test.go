@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // workerGroup is a server with one worker, and what the model says.

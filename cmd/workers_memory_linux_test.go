@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/safetensors"
 )
 

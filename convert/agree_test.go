@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // times joins n values of JSON.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/instance"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // byteVocabulary has one token per byte: a text is accepted token by token exactly if its bytes are.

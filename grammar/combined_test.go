@@ -9,7 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // combiner makes schemas of all keywords over few names and values, so that keywords meet.

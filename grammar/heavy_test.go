@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/grammar/grammartest"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Grammars with very many places per state complete their texts within the limits of time and memory.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/recursion"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // node is an instruction of a program.

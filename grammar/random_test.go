@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/grammar/jsontext"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // raceFactor divides the work of the long tests under the race detector, except in a long run.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 func unique(items string) string { return `{"type": "array", "uniqueItems": true, ` + items + `}` }

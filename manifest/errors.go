@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/opencontainers/go-digest"
 )
 

@@ -3,7 +3,7 @@ package mlx
 import (
 	"errors"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 var (

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // Values describes the valid values, such as "number, 0 to 1".

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 )
 
 // MaxSize bounds a Modelfile in bytes. Only license texts make one large.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // maxPath bounds a path in bytes, as Linux does. A system's own error about a longer one has all of it.

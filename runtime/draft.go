@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 // Draft configures speculative decoding for a request: a cheap draft proposes tokens, and the model verifies them in

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 // Format constrains the generated text. The zero value allows any text.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 // OfImage makes an error about the contents of a model's image an [ErrImage], so that a client learns that no request

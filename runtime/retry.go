@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 // ErrDeadline reports a request whose deadline has passed, or will pass before its first token.

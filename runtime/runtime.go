@@ -18,7 +18,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 var (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 // Sampling says how a token is sampled from logits: bias and penalties, then temperature, top_k, typical_p, top_p and

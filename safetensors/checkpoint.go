@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 )

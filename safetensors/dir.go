@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // Dir is a local folder. Its symbolic links may lead to files in it, and those of a snapshot in a hub's cache to blobs

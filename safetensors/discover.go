@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 )
 
 // shardPattern matches the names of shards, which are numbered from 1. The number of digits varies: DeepSeek writes

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // File is an open safetensors file. Its methods are safe for concurrent use.

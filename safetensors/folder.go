@@ -6,8 +6,8 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/ingotml/ingot/limits/filekind"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // Folder is where a checkpoint's files are. Names are relative to it, with slashes. It is safe for concurrent use.

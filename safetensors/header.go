@@ -10,8 +10,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 	"golang.org/x/sync/semaphore"
 )
 

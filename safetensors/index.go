@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/filekind"
-	"github.com/ingotml/ingot/limits/place"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/place"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // indexName is the file that maps tensors to shards. https://huggingface.co/docs/transformers/big_models

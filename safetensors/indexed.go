@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 )
 
 // openIndexed opens the shards in the index and looks up each tensor in its shard. Files are the truth, and the index

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/jsonread"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/jsonread"
 )
 
 // jsonReader reads headers and indexes. Its errors wrap kind. Duplicate keys are the caller's to find.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // entries joins n entries of a JSON object.

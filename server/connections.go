@@ -7,8 +7,8 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/conns"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/conns"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/wire"
 )

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/conns/connstest"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/conns/connstest"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/all"
 	"github.com/ingotml/ingot/server/servertest"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/pdf"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/server/pdf"
 )
 
 // documents caches the texts of PDF files by owner and the files' hashes, since clients send a conversation's files

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/pdf"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server/keys"
+	"github.com/ingotml/ingot/server/pdf"
 )
 
 // A PDF's text has its pages' numbers, and is kept for the next request.
 func TestPDFText(t *testing.T) {
 	s := &Server{prompts: promptMemory(times{})}
-	data, err := os.ReadFile("../pdf/testdata/report.pdf")
+	data, err := os.ReadFile("pdf/testdata/report.pdf")
 	if err != nil {
 		t.Fatal(err)
 	}

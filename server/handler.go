@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/ingotml/ingot/limits/conns"
+	"github.com/ingotml/ingot/internal/limits/conns"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/batches"
 	"github.com/ingotml/ingot/server/holds"

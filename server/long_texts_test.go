@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/server"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )

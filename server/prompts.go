@@ -7,8 +7,8 @@ import (
 	"net/netip"
 
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/conns"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/conns"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/budget"
 	"github.com/ingotml/ingot/server/keys"

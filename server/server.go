@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/loglimit"
-	turns "github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/loglimit"
+	turns "github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/settings"

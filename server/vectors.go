@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/keys"

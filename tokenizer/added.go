@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/encode"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer/decode"
 	"github.com/ingotml/ingot/tokenizer/encode"
 	"github.com/ingotml/ingot/tokenizer/fault"

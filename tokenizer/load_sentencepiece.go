@@ -3,7 +3,7 @@ package tokenizer
 import (
 	"slices"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer/decode"
 	"github.com/ingotml/ingot/tokenizer/encode"
 	"github.com/ingotml/ingot/tokenizer/fault"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/normalize"
 	"github.com/ingotml/ingot/tokenizer/pretokenize"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"

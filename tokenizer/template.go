@@ -1,7 +1,7 @@
 package tokenizer
 
 import (
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/decode"
 	"github.com/ingotml/ingot/tokenizer/encode"

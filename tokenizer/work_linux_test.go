@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/work"
 )
 
 // TestEncodeGrowth: no tokenizer takes longer than the work that it spends, so that the bound of the work bounds the

@@ -3,7 +3,7 @@ package vision
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // preprocessorConfig holds the keys of preprocessor_config.json. Old files bound the size by min_pixels and max_pixels,

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // ConfiguredBy returns p with the settings of a checkpoint's files, if it has any. read returns nil for a missing file.

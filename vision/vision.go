@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 var (

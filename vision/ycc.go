@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/image/webp"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // decodeJPEG decodes a JPEG and converts it to RGB as libjpeg does, which Pillow uses: it interpolates subsampled

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/loopback"
+	"github.com/ingotml/ingot/internal/loopback"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/runtime"

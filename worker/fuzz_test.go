@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/child"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/child"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/storetest"
 	"github.com/ingotml/ingot/worker/shards"

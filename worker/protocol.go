@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/models/shard"
 	"github.com/opencontainers/go-digest"

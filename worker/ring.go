@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ingotml/ingot/loopback"
+	"github.com/ingotml/ingot/internal/loopback"
 )
 
 // dialRingFor is how long the ring's listener may need to be there: the process of a rank loads the engine before.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/child"
-	"github.com/ingotml/ingot/loopback"
+	"github.com/ingotml/ingot/internal/child"
+	"github.com/ingotml/ingot/internal/loopback"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/worker/shards"
 	"github.com/ingotml/ingot/worker/tunnel"

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/child"
 	"github.com/ingotml/ingot/convert/recipe"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/child"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/models/shard"

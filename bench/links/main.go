@@ -19,7 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ingotml/ingot/loopback"
+	"github.com/ingotml/ingot/internal/loopback"
 	"github.com/ingotml/ingot/runtime/divide"
 )
 

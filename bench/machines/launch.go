@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/ingotml/ingot/loopback"
+	"github.com/ingotml/ingot/internal/loopback"
 )
 
 // command returns this program in a role, on processors from first on.

@@ -11,7 +11,7 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/cache"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/mlx"
 )
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cache"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )

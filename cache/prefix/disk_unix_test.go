@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // TestDiskOfOthers opens no folder that others could have written: they would choose what a prompt's state is.

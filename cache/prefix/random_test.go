@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 func (w *world) walk(r *rand.Rand, steps int) {

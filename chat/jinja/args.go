@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 func (c *callArgs) eval(r *renderer, e *env) (*value.Arguments, error) {

@@ -3,8 +3,8 @@ package jinja
 import (
 	"github.com/ingotml/ingot/chat/jinja/ast"
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/work"
 )
 
 // budget bounds the work of compiling one template: the compiler visits nested blocks and the names of branches

@@ -5,8 +5,8 @@ import (
 
 	"github.com/ingotml/ingot/chat/jinja/ast"
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/work"
 )
 
 // compiler turns a tree into code: it resolves names, filters and tests, and reports the errors that the reference

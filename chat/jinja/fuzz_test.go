@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // FuzzJinjaLimits checks that with small limits no template hangs, panics, or allocates more than a multiple of its

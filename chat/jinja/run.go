@@ -6,7 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/chat/jinja/builtin"
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // renderer executes a template's code within the limits of a run.

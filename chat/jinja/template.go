@@ -6,7 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/chat/jinja/ast"
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Options are the options of a render.

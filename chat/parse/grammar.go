@@ -10,7 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse/notation"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // ErrNoGrammar means that no grammar can describe the calls of a format.

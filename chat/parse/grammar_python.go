@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // pythonic describes calls as NAME(key=value, ...), whose values are JSON: required arguments come first, then optional

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // Errors of New and of damaged calls.

@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/chat/fit"
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // shapes are what a model's templates accept, by their texts. They are found out when a request first needs them.

@@ -7,8 +7,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // Plain reports whether a terminal only displays a character, without interpreting it or rearranging the text around

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // Limits of a history.

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/packed"
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 	"github.com/ingotml/ingot/safetensors"
 )
 

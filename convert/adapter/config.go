@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/ingotml/ingot/limits/clip"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // config holds the keys of adapter_config.json that affect the result (PEFT 0.21, LoraConfig).

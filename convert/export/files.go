@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 )

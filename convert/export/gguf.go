@@ -14,12 +14,12 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/atomicfile"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/internal/atomicfile"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/quantize/ggml"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert/gguf"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/quantize/ggml"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/packed/numbers"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )

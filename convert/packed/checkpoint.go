@@ -10,7 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/convert/packed/foreign"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/safetensors"
 )
 

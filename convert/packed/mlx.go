@@ -11,7 +11,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/convert/packed/numbers"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )

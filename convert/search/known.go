@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // known is what searches of the same weights share: it is independent of the goal. It is kept in a file, so that the

@@ -27,7 +27,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/recipe"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/manifest"
 )
 

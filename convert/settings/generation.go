@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/ingotml/ingot/convert/internal/encode"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/modelfile"
 )
 

@@ -13,8 +13,8 @@ import (
 	"errors"
 
 	"github.com/ingotml/ingot/convert/recipe"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // Files of an image that hold settings.

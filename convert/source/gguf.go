@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/tokens"
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/safetensors"
 )

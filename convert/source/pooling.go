@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/internal/encode"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/safetensors"

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer"
 )
 

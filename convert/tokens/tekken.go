@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/limits/clip"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // tekkenFile is Mistral's tekken.json.

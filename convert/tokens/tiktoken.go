@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // tiktokenSuffix ends the name of a vocabulary of tiktoken: a line for each token, with its bytes in base64 and its

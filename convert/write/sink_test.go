@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"golang.org/x/sync/semaphore"
 )
 

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // matrices returns so many matrices of different bytes, and their transposes.

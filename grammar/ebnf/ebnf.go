@@ -12,7 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/schema"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Compile returns the texts of an EBNF grammar, and what the best effort of its schemas left out.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ingotml/ingot/grammar/dfa"
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Search returns the texts in which pattern matches somewhere.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/grammar/items"
 	"github.com/ingotml/ingot/grammar/jsontext"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Automaton reads texts by bytes.

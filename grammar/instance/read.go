@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // member is a property of an object. A value is nil, bool, json.Number, string, []any or []member.

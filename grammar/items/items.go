@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Text is what has been written of arrays whose items are compared, and objects whose names are, from the outermost one

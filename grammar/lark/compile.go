@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/grammar/dfa"
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/schema"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Compile returns the texts of a grammar, and what the best effort of its schemas left out. Its start rule is the one

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/grammar/dfa"
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // parsePattern returns the regular expression of /pattern/flags. The syntax is that of Rust's crate regex, over Unicode

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // WithoutEmpty returns e without the empty string.

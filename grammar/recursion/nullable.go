@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Nullability records which exprs contain the empty string.

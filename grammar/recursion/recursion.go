@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // RemoveLeft rewrites rules that can call themselves before they consume a byte: their stack would grow

@@ -10,7 +10,7 @@ import (
 	"unicode"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Compile returns the texts that pattern matches. encode returns the expr of one character of a set. search is the

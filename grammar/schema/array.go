@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // itemTerms returns the schemas of s for an item; from the longest prefix on, all items have the same.

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/jsonread"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/jsonread"
 )
 
 // readValue parses one JSON value.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Parsers of keywords' values.

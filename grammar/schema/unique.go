@@ -3,7 +3,7 @@ package schema
 import (
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/instance"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Items that must differ are compared while a text is written. What an array requires must be possible whatever its

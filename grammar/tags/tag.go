@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // tag is a tag: its beginning, a text or a token, and what follows it.

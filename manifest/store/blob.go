@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/opencontainers/go-digest"

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/index"

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // TestStoreOfOthers opens no store that others could have changed. root alone opens one that another user owns.

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest/store/disk"
 )
 

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // The names by which a layer of a container image removes files of earlier layers

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/foreign"
 	ft "github.com/ingotml/ingot/manifest/foreign/foreigntest"

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/internal/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/foreign"
 	"github.com/ingotml/ingot/manifest/store/disk"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // Notes is a file that lists many files by their digests, a line each: the digest, and a sum of the file's [Stamp] when

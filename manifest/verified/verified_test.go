@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 const digest = "3afd3243658e39e28f84e8e65775f6fbe6fd7fcc8de68bc35570756746407d8c"

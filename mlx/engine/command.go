@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/internal/child"
 )
 
 // command returns a child process with what tools need of the setup's environment. When ctx ends, it is killed with its

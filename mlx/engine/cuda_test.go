@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // The real bridge compiles and links against the CUDA wheel. Nothing is loaded, so the test needs neither a GPU nor

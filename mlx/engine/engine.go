@@ -32,8 +32,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ingotml/ingot/child"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/child"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // Version is the MLX release that the bridge is written for.

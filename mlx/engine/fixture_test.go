@@ -20,7 +20,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // fakeWheel is a tiny replacement for MLX's wheel: a libmlx that needs a helper library next to it, and a header. pip,

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/internal/child"
 	"golang.org/x/sys/cpu"
 )
 

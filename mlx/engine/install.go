@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // Install returns the engine that Find returns. If it is not installed, Install downloads the wheels (unless they are

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/internal/child"
 )
 
 // usable returns false for macOS's stubs in /usr/bin if the developer tools are not installed: running one opens a

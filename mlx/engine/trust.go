@@ -8,7 +8,7 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // checked returns the engine if check finds nothing.

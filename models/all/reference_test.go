@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/modeltest"
 )

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/redact"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/browse"
 	"github.com/ingotml/ingot/registry/remote"

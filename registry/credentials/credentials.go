@@ -16,8 +16,8 @@ import (
 	helper "github.com/docker/docker-credential-helpers/client"
 	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/registry/redact"
 )
 

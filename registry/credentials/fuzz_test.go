@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // secret is what no message may quote.

@@ -14,7 +14,7 @@ import (
 	helper "github.com/docker/docker-credential-helpers/client"
 	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/internal/child"
 	"github.com/ingotml/ingot/registry/redact"
 )
 

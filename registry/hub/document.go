@@ -12,8 +12,8 @@ import (
 	"reflect"
 	"regexp"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 	"github.com/ingotml/ingot/registry/verdict"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest/store/lock"
 	"github.com/ingotml/ingot/registry/hub/readahead"
 )

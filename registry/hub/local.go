@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest/verified"
 )
 

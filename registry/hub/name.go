@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/registry/redact"
 )
 

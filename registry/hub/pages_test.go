@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // The next page of a list is asked at the endpoint, wherever it is named. A list that does not lead to its end is an

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/registry/address"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 )
 
 // trimETag removes what surrounds an entity tag (RFC 9110, 8.8.3), and its weakness, which proxies add and remove.

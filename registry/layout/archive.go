@@ -14,7 +14,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )

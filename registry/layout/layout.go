@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"

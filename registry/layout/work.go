@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/gofrs/flock"
-	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/internal/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/lock"

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Waits for the end of a rate limit.

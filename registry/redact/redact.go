@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // HeaderSecrets lists the parts of an Authorization header to redact.

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/credentials"
 	"github.com/ingotml/ingot/registry/redact"

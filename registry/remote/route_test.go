@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // TestManyNamedHosts: a registry that names more hosts than are remembered gets the strictest limit for the others.

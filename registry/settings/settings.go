@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits/bytesize"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/bytesize"
+	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/registry/address"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // Errors for use with [errors.Is].

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cache/prefix"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 )

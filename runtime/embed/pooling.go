@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
 // Mode is a way to combine the hidden states of a text's tokens into one vector. Its value is the name in

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/runtime"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/vision"
 )

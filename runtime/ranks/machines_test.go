@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/loopback"
+	"github.com/ingotml/ingot/internal/loopback"
 )
 
 // machines are where the ranks of a group run: each in a network namespace of its own, with one address on a bridge.

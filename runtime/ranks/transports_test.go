@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/convert/recipe"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/models/shard"

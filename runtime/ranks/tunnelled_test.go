@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/internal/child"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/worker"
 	"github.com/ingotml/ingot/worker/shards"

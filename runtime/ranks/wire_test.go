@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cache/prefix"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/runtime"
 )
 

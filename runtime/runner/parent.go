@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/child"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/child"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/internal/stream"

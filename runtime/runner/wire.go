@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/clip"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/runtime"
 )
 

@@ -26,8 +26,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // Cache is a folder with scores. The zero value keeps nothing.

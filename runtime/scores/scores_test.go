@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // records are logits of each encoding.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 )
 
 type messageParam struct {

@@ -12,9 +12,9 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/pdf"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/pdf"
 )
 
 // plainStyle is that of a model with a template.
@@ -166,7 +166,7 @@ func TestShapes(t *testing.T) {
 // A PDF that a client has read is shown to the model, and counted.
 func TestMessagesPDF(t *testing.T) {
 	f := serve(t, nil)
-	data, err := os.ReadFile("../../pdf/testdata/report.pdf")
+	data, err := os.ReadFile("../pdf/testdata/report.pdf")
 	if err != nil {
 		t.Fatal(err)
 	}

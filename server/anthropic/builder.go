@@ -9,10 +9,10 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/pdf"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/pdf"
 	"github.com/ingotml/ingot/server/wire"
 )
 

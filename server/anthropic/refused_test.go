@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/pdf"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/pdf"
 )
 
 func TestMessagesRefused(t *testing.T) {

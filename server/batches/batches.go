@@ -19,8 +19,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // Endpoints are the paths that requests may be for.

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Do runs a request. Errors are those of the context only: what goes wrong with a request is in its response.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/runtime"
 )
 

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server/reload"
 )
 

@@ -17,8 +17,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/manifest/store"
 )
 

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest/store"
 )
 

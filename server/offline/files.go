@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/lock"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/batches"
 	"github.com/ingotml/ingot/server/wire"

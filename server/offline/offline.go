@@ -13,7 +13,7 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/batches"
 	"github.com/ingotml/ingot/server/openapi"

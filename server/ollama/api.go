@@ -6,7 +6,7 @@
 package ollama
 
 import (
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/servertest"
 	"github.com/ingotml/ingot/server/wire"

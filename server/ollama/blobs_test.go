@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/server/servertest"
 	"github.com/opencontainers/go-digest"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/servertest"
 	"github.com/ingotml/ingot/server/wire"

@@ -6,7 +6,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	_ "github.com/ingotml/ingot/registry" // registers its errors
 	"github.com/ingotml/ingot/server/wire"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/ingotml/ingot/limits/filekind"
+	"github.com/ingotml/ingot/internal/limits/filekind"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"

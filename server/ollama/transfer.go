@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	registryaddress "github.com/ingotml/ingot/registry/address"

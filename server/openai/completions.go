@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"

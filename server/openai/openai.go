@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/openai/stored"

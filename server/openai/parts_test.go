@@ -7,9 +7,9 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/pdf"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/pdf"
 	"github.com/ingotml/ingot/server/servertest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/servertest"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"

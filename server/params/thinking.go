@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 )
 
 // Thinking says whether and how much a model thinks, in any form that a client of one of the APIs sends: a boolean, a

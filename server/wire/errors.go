@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/clip"
-	"github.com/ingotml/ingot/limits/fault"
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 )
 
 // ErrStopping reports that the server stops.

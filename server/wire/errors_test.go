@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 	"github.com/ingotml/ingot/runtime"
 )
 

@@ -9,8 +9,8 @@ import (
 	"os"
 	"reflect"
 
-	"github.com/ingotml/ingot/limits/fault"
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 )
 
 // Media types.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Upload returns the body of a request that is a file: of any length, if it arrives fast enough, [limits.UploadStep]

@@ -24,11 +24,11 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/place"
+	"github.com/ingotml/ingot/internal/usercache"
 	"github.com/ingotml/ingot/tokenizer"
-	"github.com/ingotml/ingot/usercache"
 )
 
 const (

@@ -7,7 +7,7 @@ package decode
 import (
 	"slices"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/pattern"
 	"github.com/ingotml/ingot/tokenizer/pretokenize"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/normalize"
 	"github.com/ingotml/ingot/tokenizer/pattern"

@@ -3,7 +3,7 @@ package encode
 import (
 	"math/bits"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/fault"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 )
 
 // mergeSlowly is the definition of BPE: merge the pair with the lowest rank, the leftmost of equal ones, until there is

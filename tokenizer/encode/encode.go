@@ -9,7 +9,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 )
 
 // Model converts pieces of text to ids. It is immutable; each Encode works with an encoder of its own.

@@ -3,7 +3,7 @@ package encode
 import (
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/trie"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 	"golang.org/x/text/unicode/norm"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"

@@ -7,8 +7,8 @@ package pretokenize
 import (
 	"slices"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"

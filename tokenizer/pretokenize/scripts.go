@@ -1,7 +1,7 @@
 package pretokenize
 
 import (
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/chars"
 )
 

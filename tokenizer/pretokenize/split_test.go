@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"
 	"github.com/ingotml/ingot/tokenizer/pattern"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"

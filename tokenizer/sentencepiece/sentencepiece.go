@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/tokenizer/chars"
 	"github.com/ingotml/ingot/tokenizer/fault"
 	"github.com/ingotml/ingot/tokenizer/jsonfile"

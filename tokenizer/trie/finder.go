@@ -3,7 +3,7 @@ package trie
 import (
 	"slices"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 )
 
 // Finder finds strings in a text: the leftmost match, and of those the longest. Time is linear in the text, whatever

@@ -11,7 +11,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Versions are what the ends of a connection must have in common.

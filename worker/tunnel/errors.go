@@ -3,7 +3,7 @@ package tunnel
 import (
 	"errors"
 
-	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/internal/limits/fault"
 )
 
 // Errors of connections between machines.

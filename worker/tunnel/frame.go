@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Conn is a proven connection. Reads and writes may run at the same time; frames may be written concurrently.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // stranger sends messages of a handshake in any order, right ones, wrong ones and bytes that are none.

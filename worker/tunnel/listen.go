@@ -14,9 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/conns"
-	"github.com/ingotml/ingot/limits/loglimit"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/conns"
+	"github.com/ingotml/ingot/internal/limits/loglimit"
 )
 
 // Handler is called for each proven connection, in its own goroutine. If it returns an error before it calls accept,

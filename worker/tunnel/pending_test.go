@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/conns/connstest"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/conns/connstest"
 )
 
 // TestManyHandshakes checks the numbers of connections that prove nothing: the next one ends another one.

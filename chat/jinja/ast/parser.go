@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // maxRecursion bounds the parser's recursion. A nested expression takes several levels of it.

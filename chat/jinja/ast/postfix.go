@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // tooMany returns an error if n parameters or arguments exceed the limit.

@@ -2,7 +2,7 @@ package ast
 
 import (
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 func (p *parser) parseStatement() (s Stmt, err error) {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Children returns the children of a node in the reference's visiting order.

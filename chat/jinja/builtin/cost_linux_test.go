@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/jinja/value"
-	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
 // called is a call of a function, method, test, filter or operator, and of what its result yields.

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 )
 
 // Limits bound one render. Zero fields mean DefaultLimits.

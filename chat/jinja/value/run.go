@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/ingotml/ingot/limits/work"
+	"github.com/ingotml/ingot/internal/limits/work"
 )
 
 // Overhead is the estimated memory of a value in bytes: its interface in a list, and what it points to, without a

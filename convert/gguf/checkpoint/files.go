@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/gguf"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/quantize/ggml"
 	"github.com/ingotml/ingot/safetensors"
 )

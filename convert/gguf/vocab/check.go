@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/convert/gguf"
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/tokenizer/chars"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/gguf"
-	"github.com/ingotml/ingot/limits/pyjson"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/tokenizer"
 	"github.com/ingotml/ingot/tokenizer/sentencepiece"
 )

@@ -16,7 +16,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/convert/gguf"
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // ErrVocabulary reports metadata that does not describe a tokenizer.

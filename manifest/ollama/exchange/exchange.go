@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/encoding"
 	"github.com/ingotml/ingot/manifest/ollama"

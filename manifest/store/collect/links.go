@@ -5,8 +5,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/jsonread"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/jsonread"
 )
 
 // link is a descriptor in a manifest of any kind.

@@ -3,7 +3,7 @@ package disk
 import (
 	"os"
 
-	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/internal/atomicfile"
 )
 
 // Publish sets the mode of a complete temporary file, syncs it and renames it to path. If it fails, the caller removes

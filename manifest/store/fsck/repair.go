@@ -8,7 +8,7 @@ import (
 	"os"
 	"path"
 
-	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/internal/atomicfile"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/ingest"

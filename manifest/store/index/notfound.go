@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits/near"
+	"github.com/ingotml/ingot/internal/limits/near"
 	"github.com/ingotml/ingot/manifest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/limits/jsonread"
+	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/jsonread"
 	"github.com/ingotml/ingot/manifest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/disk"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/lock"

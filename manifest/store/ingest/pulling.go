@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ingotml/ingot/atomicfile"
+	"github.com/ingotml/ingot/internal/atomicfile"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/lock"

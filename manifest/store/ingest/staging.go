@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/gofrs/flock"
-	"github.com/ingotml/ingot/atomicfile"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/atomicfile"
+	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/lock"

@@ -9,7 +9,7 @@ import (
 	"runtime"
 
 	"github.com/gofrs/flock"
-	"github.com/ingotml/ingot/limits/place"
+	"github.com/ingotml/ingot/internal/limits/place"
 )
 
 // Options say how Take acquires a lock file. The zero value waits, in a folder that stays.

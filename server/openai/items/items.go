@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/limits/jsonfit"
+	"github.com/ingotml/ingot/internal/limits/jsonfit"
 	"github.com/ingotml/ingot/server/openai/tools"
 	"github.com/ingotml/ingot/server/wire"
 )

@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // ErrUnknown means that no response has an id: it was never stored, or it was deleted or evicted.

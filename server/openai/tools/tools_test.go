@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/server/servertest"
 )
 

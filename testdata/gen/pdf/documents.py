@@ -1,4 +1,5 @@
-"""Writes pdf/testdata: files as reportlab writes them, their copies by qpdf in other forms, and the text that was painted.
+"""Writes server/pdf/testdata: files as reportlab writes them, their copies by qpdf in other forms, and the text that was
+painted.
 
   report.pdf    two pages: paragraphs, a table, signs beyond ASCII; report-FORM.pdf has the same objects
   form.pdf      a form that was filled in, and Japanese text in a font that is not embedded
@@ -14,7 +15,7 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen import canvas
 
-OUT = pathlib.Path(__file__).resolve().parents[3] / "pdf" / "testdata"
+OUT = pathlib.Path(__file__).resolve().parents[3] / "server" / "pdf" / "testdata"
 
 TITLE = "Häfen & Schiffe – 2026"
 PARAGRAPHS = [
