@@ -53,12 +53,12 @@ func newAttention(
 	return a
 }
 
-// apply returns the attention [A, hidden] of normalized rows x [T, hidden], for the rows that b.Asked selects.
+// apply returns the attention [A, hidden] of normalized rows x [T, hidden], for the rows that b.Queried selects.
 func (a *attention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	in := nn.Queries(b, x, a.qDown, a.kv)
 	down, k := a.qNorm.Apply(in[0]), a.kvNorm.Apply(in[1])
-	asked := b.QueryRows()
-	q := a.ropes.at(asked, a.headNorm.Apply(a.qUp.Apply(down)))
+	queried := b.QueryRows()
+	q := a.ropes.at(queried, a.headNorm.Apply(a.qUp.Apply(down)))
 	k = a.ropes.at(b, k)
 	var out *mlx.Array
 	if a.compressed == nil {
@@ -67,9 +67,9 @@ func (a *attention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 		nn.WriteKV(b, a.state, k, nil)
 		a.compressed.write(b, x)
 		chosen := a.compressed.choose(b, x, down)
-		out = nn.AttendEntries(asked, a.state, a.compressed.entries, a.compressed.rate, q, chosen, a.options)
+		out = nn.AttendEntries(queried, a.state, a.compressed.entries, a.compressed.rate, q, chosen, a.options)
 	}
-	out = a.ropes.back(asked, out)
+	out = a.ropes.back(queried, out)
 	return a.up.Apply(a.down.Apply(mlx.Reshape(out, out.Dim(0), a.groups, -1)))
 }
 

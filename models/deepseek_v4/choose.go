@@ -29,7 +29,7 @@ func newIndexer(w *nn.Weights, name string, c *arch.DeepseekV4, compression arch
 	}
 }
 
-// choose returns the entries that the rows which b.Asked selects attend to, int32 [A, budget], or nil if they attend to
+// choose returns the entries that the rows of b.Queried attend to, int32 [A, budget], or nil if they attend to
 // all. x are normalized rows [T, hidden], and down the latents of the queries [A, rank].
 func (l *compressed) choose(b *nn.Batch, x, down *mlx.Array) *mlx.Array {
 	i := l.indexer
@@ -41,9 +41,9 @@ func (l *compressed) choose(b *nn.Batch, x, down *mlx.Array) *mlx.Array {
 		b.LimitTo(most)
 		return nil
 	}
-	asked := b.QueryRows()
-	q := i.ropes.at(asked, i.q.Apply(down))
-	weights := mlx.AsType(i.weights.Apply(b.Asked(x)), mlx.Float32)
+	queried := b.QueryRows()
+	q := i.ropes.at(queried, i.q.Apply(down))
+	weights := mlx.AsType(i.weights.Apply(b.Queried(x)), mlx.Float32)
 	weights = mlx.MultiplyScalar(weights, 1/math.Sqrt(float64(i.heads*i.dim)))
-	return nn.ChooseKeys(asked, l.entries, q, weights, i.budget, l.rate)
+	return nn.ChooseKeys(queried, l.entries, q, weights, i.budget, l.rate)
 }

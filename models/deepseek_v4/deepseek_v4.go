@@ -87,11 +87,11 @@ func (m *Model) Finish(rows int) *mlx.Array {
 	return m.Norm.Apply(m.head.apply(m.Stage().Returned(rows, m.spread.Dim(0), m.hidden)))
 }
 
-// apply returns the streams [A, n, hidden] after the layer, of the rows that b.Asked selects.
+// apply returns the streams [A, n, hidden] after the layer, of the rows that b.Queried selects.
 func (l *layer) apply(b *nn.Batch, h *mlx.Array) *mlx.Array {
 	s := l.mixerStreams.read(h)
 	out := l.mixer.apply(b, l.mixerNorm.Apply(s.in))
-	h = s.asked(b).write(out)
+	h = s.queried(b).write(out)
 	s = l.networkStreams.read(h)
-	return s.write(l.network.apply(b.Asked(b.Tokens), l.networkNorm.Apply(s.in)))
+	return s.write(l.network.apply(b.Queried(b.Tokens), l.networkNorm.Apply(s.in)))
 }

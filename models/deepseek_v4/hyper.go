@@ -94,9 +94,9 @@ func (l *hyper) read(h *mlx.Array) streams {
 	return streams{in: combined(weights[0], all, h.DType()), all: all, post: weights[1], mix: weights[2]}
 }
 
-// asked returns what write needs for the rows that b.Asked selects.
-func (s streams) asked(b *nn.Batch) streams {
-	return streams{all: b.Asked(s.all), post: b.Asked(s.post), mix: b.Asked(s.mix)}
+// queried returns what write needs for the rows that b.Queried selects.
+func (s streams) queried(b *nn.Batch) streams {
+	return streams{all: b.Queried(s.all), post: b.Queried(s.post), mix: b.Queried(s.mix)}
 }
 
 // write returns the streams [T, n, hidden] after a block with output [T, hidden].

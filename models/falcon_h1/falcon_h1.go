@@ -56,7 +56,7 @@ func (m *mixer) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *ml
 	sum, x = n.AddApply(x, y)
 	scanned := m.scan.Apply(b, mlx.MultiplyScalar(x, m.config.SSMIn))
 	_, attended := m.attention.AddApply(b, nil, mlx.MultiplyScalar(x, m.config.AttentionIn), nil)
-	return b.Asked(sum), mlx.Add(
+	return b.Queried(sum), mlx.Add(
 		mlx.MultiplyScalar(scanned, m.config.SSMOut), mlx.MultiplyScalar(attended, m.config.AttentionOut))
 }
 

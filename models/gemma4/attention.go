@@ -16,7 +16,7 @@ type ownAttention struct {
 }
 
 // Attention normalizes rows h [T, hidden] by n, which may be nil, and returns their attention [A, hidden], for the rows
-// that b.Asked selects.
+// that b.Queried selects.
 type Attention interface {
 	Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array
 }

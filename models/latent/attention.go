@@ -74,10 +74,10 @@ func NewAttention(w *nn.Weights, name string, layer int, c *arch.LatentDecoder, 
 // AddApply implements nn.Mixer.
 func (a *Attention) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, x = n.AddApply(x, y)
-	return b.Asked(sum), a.apply(b, x)
+	return b.Queried(sum), a.apply(b, x)
 }
 
-// apply returns the attention [A, hidden] of normalized rows [T, hidden], for the rows that b.Asked selects.
+// apply returns the attention [A, hidden] of normalized rows [T, hidden], for the rows that b.Queried selects.
 func (a *Attention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	var q, query, latent, k *mlx.Array
 	if a.q != nil {

@@ -61,16 +61,16 @@ func (s *sparse) attend(b *nn.Batch, layer int, x, down, q, k *mlx.Array, o nn.A
 		b.LimitTo(s.budget)
 		return nn.AttendStored(b.QueryRows(), layer, q, o)
 	}
-	asked := b.QueryRows()
+	queried := b.QueryRows()
 	if s.indexer != nil {
-		weights := s.indexer.weights.Apply(mlx.AsType(b.Asked(x), mlx.Float32))
+		weights := s.indexer.weights.Apply(mlx.AsType(b.Queried(x), mlx.Float32))
 		weights = mlx.MultiplyScalar(weights, 1/math.Sqrt(float64(s.indexer.heads*s.indexer.dim)))
-		*s.last = choice{at: nn.ChooseKeys(asked, layer, queries, weights, s.budget, 1)}
-		for _, segment := range asked.Segments {
+		*s.last = choice{at: nn.ChooseKeys(queried, layer, queries, weights, s.budget, 1)}
+		for _, segment := range queried.Segments {
 			s.last.rows = append(s.last.rows, segment.Len)
 		}
 	}
-	return nn.AttendChosen(asked, layer, q, s.last.of(asked), o)
+	return nn.AttendChosen(queried, layer, q, s.last.of(queried), o)
 }
 
 // isDense reports whether all positions of all sequences fit the budget.

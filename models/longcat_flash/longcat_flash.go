@@ -94,7 +94,7 @@ type passing struct {
 
 // AddApply implements [nn.Mixer].
 func (p passing) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	p.out = b.Asked(p.out)
+	p.out = b.Queried(p.out)
 	return p.Mixer.AddApply(b, n, x, y)
 }
 

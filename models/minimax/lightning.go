@@ -56,8 +56,8 @@ func (l *lightning) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out
 	qkv := mlx.SplitEven(mlx.AsType(mlx.SiLU(in[0]), mlx.Float32), 3, 2)
 	steps := mlx.BroadcastTo(l.ones, x.Dim(0), l.heads)
 	said := b.Recurrence(l.layer, in[0], 0, []int{l.heads, l.dim, l.dim}).Scan(l.scan, qkv[0], qkv[1], qkv[2], steps)
-	said = mlx.AsType(mlx.Reshape(b.Asked(said), -1, l.heads*l.dim), x.DType())
-	return b.Asked(sum), l.out.ApplyGated(mlx.SigmoidActivation, b.Asked(in[1]), l.norm.Apply(said))
+	said = mlx.AsType(mlx.Reshape(b.Queried(said), -1, l.heads*l.dim), x.DType())
+	return b.Queried(sum), l.out.ApplyGated(mlx.SigmoidActivation, b.Queried(in[1]), l.norm.Apply(said))
 }
 
 // scan is the selective scan whose steps are all 1.

@@ -26,7 +26,7 @@ func (o AttendOptions) over(b *Batch, ring bool, after []*mlx.Array) mlx.AttendO
 }
 
 // Attend appends keys and values [T, kv heads, dim] to the caches of a layer. Queries [A, heads, dim], of the A rows
-// that [Batch.Asked] selects, attend to their sequence up to their own position. The result has the shape of the
+// that [Batch.Queried] selects, attend to their sequence up to their own position. The result has the shape of the
 // queries with the channels of the values. kv heads must divide heads.
 func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array {
 	storages := make([]cache.Storage, len(b.Segments))

@@ -4,7 +4,7 @@ import "github.com/ingotml/ingot/mlx"
 
 // Mixer is the part of a layer in which rows read others of their sequence: attention or a recurrent layer.
 type Mixer interface {
-	// AddApply returns x+y [T, hidden] and the output for the normalized sum, both for the rows that [Batch.Asked]
+	// AddApply returns x+y [T, hidden] and the output for the normalized sum, both for the rows that [Batch.Queried]
 	// selects. If y is nil the sum is x.
 	AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array)
 }
@@ -30,12 +30,12 @@ type Block struct {
 	Parallel bool    // the network reads the mixer's input instead of the sum
 }
 
-// Apply returns two arrays [T, hidden] whose sum is the layer's output, for the rows that [Batch.Asked] selects. The
+// Apply returns two arrays [T, hidden] whose sum is the layer's output, for the rows that [Batch.Queried] selects. The
 // input is x+y; y may be nil.
 func (l *Block) Apply(b *Batch, x, y *mlx.Array) (sum, out *mlx.Array) {
 	if l.Mixer == nil {
-		if x = b.Asked(x); y != nil {
-			y = b.Asked(y)
+		if x = b.Queried(x); y != nil {
+			y = b.Queried(y)
 		}
 		sum, out = l.Network.AddApply(l.NetworkNorm, x, y)
 		return sum, l.scaled(l.NetworkPost.Apply(out))

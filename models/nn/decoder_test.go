@@ -22,7 +22,7 @@ type mixes struct{ times }
 
 func (f mixes) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, out = f.times.AddApply(n, x, y)
-	return b.Asked(sum), b.Asked(out)
+	return b.Queried(sum), b.Queried(out)
 }
 
 // A block's options place norms and scales as the formulas of the model families do.

@@ -55,7 +55,7 @@ func NewGatedAttention(w *Weights, name string, layer int, c arch.Common, o Gate
 // AddApply implements [Mixer].
 func (a *GatedAttention) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, x = n.AddApply(x, y)
-	gate := a.gate.Apply(b.Asked(x))
+	gate := a.gate.Apply(b.Queried(x))
 	qkv := Queries(b, x, a.q, a.k, a.v)
 	q, k := a.options.Rope.ApplyNormed(b, a.qNorm, a.kNorm, qkv[0], qkv[1])
 	attended := Attend(b, a.layer, q, k, qkv[2], a.options)
@@ -65,7 +65,7 @@ func (a *GatedAttention) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out 
 	case a.perHead:
 		attended = mlx.Multiply(attended, mlx.Sigmoid(gate))
 	default:
-		return b.Asked(sum), a.o.ApplyGated(mlx.SigmoidActivation, gate, attended)
+		return b.Queried(sum), a.o.ApplyGated(mlx.SigmoidActivation, gate, attended)
 	}
-	return b.Asked(sum), a.o.Apply(attended)
+	return b.Queried(sum), a.o.Apply(attended)
 }

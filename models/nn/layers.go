@@ -98,13 +98,13 @@ func NormedLinearsKept(n *Norm, x, y *mlx.Array, layers ...*Linear) (sum, normed
 }
 
 // NormedQueries is NormedLinears for attention. The sum and the output of the first layer, the queries, are those of
-// the rows that [Batch.Asked] selects. The other layers, whose outputs are stored, process all rows.
+// the rows that [Batch.Queried] selects. The other layers, whose outputs are stored, process all rows.
 func NormedQueries(b *Batch, n *Norm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
 	if b.queryBatch == nil {
 		return NormedLinears(n, x, y, layers...)
 	}
 	sum, normed := n.AddApply(x, y)
-	return b.Asked(sum), Queries(b, normed, layers...)
+	return b.Queried(sum), Queries(b, normed, layers...)
 }
 
 // Queries is NormedQueries for rows that are already normalized.
@@ -112,7 +112,7 @@ func Queries(b *Batch, x *mlx.Array, layers ...*Linear) []*mlx.Array {
 	if b.queryBatch == nil {
 		return Linears(x, layers...)
 	}
-	return append(Linears(b.Asked(x), layers[0]), Linears(x, layers[1:]...)...)
+	return append(Linears(b.Queried(x), layers[0]), Linears(x, layers[1:]...)...)
 }
 
 // ApplyGated is Apply of activation(gate) * up.

@@ -49,15 +49,15 @@ func (b *Batch) Ending() *Batch {
 	return &e
 }
 
-// Asked returns the rows of x [T, ...] that attention computes queries for: all, or after Ending the wanted ones.
-func (b *Batch) Asked(x *mlx.Array) *mlx.Array {
+// Queried returns the rows of x [T, ...] that need queries: all, or after Ending only those whose logits are wanted.
+func (b *Batch) Queried(x *mlx.Array) *mlx.Array {
 	if b.queryBatch == nil {
 		return x
 	}
 	return b.Wanted(x)
 }
 
-// QueryRows returns the batch of the rows that [Batch.Asked] selects.
+// QueryRows returns the batch of the rows that [Batch.Queried] selects.
 func (b *Batch) QueryRows() *Batch {
 	if b.queryBatch == nil {
 		return b

@@ -57,7 +57,7 @@ func NewGrowth(beta float64, context int) *Growth {
 	return &Growth{Beta: beta, Context: context}
 }
 
-// Apply scales the queries [T, heads, dim] of the rows that [Batch.Asked] selects.
+// Apply scales the queries [T, heads, dim] of the rows that [Batch.Queried] selects.
 func (g *Growth) Apply(b *Batch, q *mlx.Array) *mlx.Array {
 	if g == nil {
 		return q

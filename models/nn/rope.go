@@ -39,7 +39,7 @@ func (r *Rope) Neighbours() *Rope {
 // Angles returns the radians per position of each pair, and the factor of the rotated channels.
 func (r *Rope) Angles() (freqs *mlx.Array, scale float64) { return r.freqs, r.scale }
 
-// Apply rotates keys [T, heads, dim] and the queries of the rows that [Batch.Asked] selects, each by its own position.
+// Apply rotates keys [T, heads, dim] and the queries of the rows that [Batch.Queried] selects, each by its own position.
 // A nil Rope returns them as they are.
 func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
 	if r == nil {

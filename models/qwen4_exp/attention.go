@@ -51,9 +51,9 @@ func (a *attention) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out
 		out = nn.Attend(b, a.state, q, k, qkv[2], a.options)
 	} else {
 		nn.WriteKV(b, a.state, k, qkv[2])
-		out = a.attendChosen(b.QueryRows(), q, b.Asked(queries))
+		out = a.attendChosen(b.QueryRows(), q, b.Queried(queries))
 	}
-	return b.Asked(x), a.o.ApplyGated(mlx.SigmoidActivation, gate, out)
+	return b.Queried(x), a.o.ApplyGated(mlx.SigmoidActivation, gate, out)
 }
 
 // attendChosen returns the attention [A, heads, dim] of queries q [A, heads, dim] over the stored positions that the

@@ -93,14 +93,14 @@ func (m *Model) Finish(rows int) *mlx.Array {
 	return in
 }
 
-// apply returns the streams [A, n, hidden] after the layer, of the rows that b.Asked selects.
+// apply returns the streams [A, n, hidden] after the layer, of the rows that b.Queried selects.
 func (l *layer) apply(b *nn.Batch, h *mlx.Array) *mlx.Array {
 	if l.nGrams != nil {
 		h = mlx.Add(h, l.nGrams.apply(b, h))
 	}
 	in, factors := l.mixerReader.read(h)
 	_, out := l.mixer.AddApply(b, nil, in, nil)
-	h = write(b.Asked(h), out, b.Asked(factors))
+	h = write(b.Queried(h), out, b.Queried(factors))
 	in, factors = l.networkReader.read(h)
 	_, out = l.network.AddApply(nil, in, nil)
 	return write(h, out, factors)

@@ -61,8 +61,8 @@ func (l *recurrence) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, ou
 	// The first row of a text has no state before it and is not scaled.
 	gated := mlx.UnitGates(rows, scores(l.input), scores(l.decay), l.gates, b.Positions)
 	said := r.Scan(scan, gated[0], gated[1])
-	said = b.Asked(mlx.AsType(said, x.DType()))
-	return b.Asked(sum), l.out.ApplyGated(mlx.GELUTanhActivation, b.Asked(in[1]), said)
+	said = b.Queried(mlx.AsType(said, x.DType()))
+	return b.Queried(sum), l.out.ApplyGated(mlx.GELUTanhActivation, b.Queried(in[1]), said)
 }
 
 func scan(in, states []*mlx.Array, inPlace bool, lengths ...int) []*mlx.Array {

@@ -68,7 +68,7 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 		if i == len(m.layers)-1 {
 			b = b.Ending()
 		}
-		h = mlx.Add(b.Asked(h), l.network.apply(b, l.networkNorm.Apply(h)))
+		h = mlx.Add(b.Queried(h), l.network.apply(b, l.networkNorm.Apply(h)))
 	}
 	if s := m.Stage(); s != nil {
 		if end < len(m.layers) {
@@ -112,7 +112,7 @@ func (n *network) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	r := b.Recurrence(n.layer, x, 2, nil)
 	delta := r.Convolve(x, n.before.weights, nil, false)
 	r.Stop()
-	in := mlx.BlendRows(b.Asked(x), b.Asked(delta), n.by)[0]
+	in := mlx.BlendRows(b.Queried(x), b.Queried(delta), n.by)[0]
 	return n.value.Apply(mlx.ReLU2(n.key.Apply(in)))
 }
 

@@ -100,5 +100,5 @@ func (l *layer) apply(b, last *nn.Batch, x, y, embedded *mlx.Array) (sum, out *m
 	}
 	transformed := l.linear.Apply(l.shared.apply(b, mlx.Concatenate(1, x, embedded)))
 	_, in := l.norm.AddApply(x, transformed)
-	return last.Asked(x), l.scan.Apply(last, in)
+	return last.Queried(x), l.scan.Apply(last, in)
 }

@@ -60,7 +60,7 @@ func newGatedDelta(
 // AddApply implements [nn.Mixer]. Each segment continues from the state of its sequence.
 func (l *GatedDelta) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, in := nn.NormedLinears(n, x, y, l.in...)
-	return b.Asked(sum), l.apply(b, in)
+	return b.Queried(sum), l.apply(b, in)
 }
 
 func (l *GatedDelta) apply(b *nn.Batch, in []*mlx.Array) *mlx.Array {
@@ -78,7 +78,7 @@ func (l *GatedDelta) apply(b *nn.Batch, in []*mlx.Array) *mlx.Array {
 	if l.shape.SigmoidGate {
 		activation = mlx.SigmoidActivation
 	}
-	return l.out.ApplyGated(activation, b.Asked(z), l.normed(b, said, z.DType()))
+	return l.out.ApplyGated(activation, b.Queried(z), l.normed(b, said, z.DType()))
 }
 
 // ColumnDelta is Kimi Delta Attention: a gated delta net with a gate for each column of a state, and low-rank
@@ -124,8 +124,8 @@ func (l *ColumnDelta) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, o
 	gate := mlx.Decay(l.forget.Apply(in[4]), l.dtBias, l.decay) // exp(-exp(A_log) softplus(f + dt_bias))
 	gate = mlx.Reshape(gate, -1, l.shape.KeyHeads, l.shape.KeyDim)
 	said := l.scanned(b, mlx.Concatenate(1, in[:3]...), gate, mlx.Sigmoid(in[3]))
-	z := l.outGate.Apply(b.Asked(in[5]))
-	return b.Asked(sum), l.out.ApplyGated(mlx.SigmoidActivation, z, l.normed(b, said, z.DType()))
+	z := l.outGate.Apply(b.Queried(in[5]))
+	return b.Queried(sum), l.out.ApplyGated(mlx.SigmoidActivation, z, l.normed(b, said, z.DType()))
 }
 
 // deltaRule is what layers with a delta rule share: the convolution of queries, keys and values, the rule, and the norm
@@ -188,7 +188,7 @@ func (l *deltaRule) scanned(b *nn.Batch, qkv, gate, beta *mlx.Array) *mlx.Array 
 
 // normed returns the normalized outputs of the rows that b asks for, in type t.
 func (l *deltaRule) normed(b *nn.Batch, said *mlx.Array, t mlx.DType) *mlx.Array {
-	return b.Asked(mlx.AsType(mlx.RMSNorm(said, l.norm, l.outEps), t))
+	return b.Queried(mlx.AsType(mlx.RMSNorm(said, l.norm, l.outEps), t))
 }
 
 // deltaRows is the gated delta rule over queries, keys, values, gates and beta.

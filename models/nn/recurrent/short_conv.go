@@ -32,5 +32,5 @@ func (l *ShortConv) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out
 	r := b.Recurrence(l.layer, rows, l.taps, nil)
 	mixed := r.Convolve(rows, l.conv, l.bias, false)
 	r.Stop()
-	return b.Asked(sum), l.out.Apply(mlx.Multiply(b.Asked(in[1]), b.Asked(mixed)))
+	return b.Queried(sum), l.out.Apply(mlx.Multiply(b.Queried(in[1]), b.Queried(mixed)))
 }

@@ -66,7 +66,7 @@ func NewSSM(w *nn.Weights, name string, layer int, d arch.SSM, hidden int, eps f
 // AddApply implements [nn.Mixer]. Each segment continues from the state of its sequence.
 func (l *SSM) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, in := nn.NormedLinears(n, x, y, l.z, l.in, l.dt)
-	return b.Asked(sum), l.apply(b, in)
+	return b.Queried(sum), l.apply(b, in)
 }
 
 // Apply is AddApply for rows that are already normalized.
@@ -87,7 +87,7 @@ func (l *SSM) apply(b *nn.Batch, in []*mlx.Array) *mlx.Array {
 	k := mlx.Reshape(parts[1], -1, d.Groups, d.State)
 	q := mlx.Reshape(parts[2], -1, d.Groups, d.State)
 	said := r.Scan(l.rows, q, k, v, mlx.StepSizes(dt, l.steps, d.MinStep, d.MaxStep))
-	return l.finish(b.Asked(z), mlx.Reshape(b.Asked(said), -1, d.Width()))
+	return l.finish(b.Queried(z), mlx.Reshape(b.Queried(said), -1, d.Width()))
 }
 
 func (l *SSM) rows(in, states []*mlx.Array, inPlace bool, lengths ...int) []*mlx.Array {

@@ -58,7 +58,7 @@ func (l *ChannelSSM) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, ou
 	wide := func(x *mlx.Array) *mlx.Array { return mlx.AsType(x, mlx.Float32) }
 	said := r.Scan(l.rows, wide(rows), steps, wide(l.bNorm.Apply(parts[1])), wide(l.cNorm.Apply(parts[2])))
 	said = mlx.AsType(said, rows.DType())
-	return b.Asked(sum), l.out.ApplyGated(mlx.SiLUActivation, b.Asked(in[1]), b.Asked(said))
+	return b.Queried(sum), l.out.ApplyGated(mlx.SiLUActivation, b.Queried(in[1]), b.Queried(said))
 }
 
 func (l *ChannelSSM) rows(in, states []*mlx.Array, inPlace bool, lengths ...int) []*mlx.Array {
