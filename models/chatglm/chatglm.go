@@ -1,4 +1,4 @@
-// Package chatglm runs model type "chatglm": Llama with a rope of neighbouring channels that rotates half of each head.
+// Package chatglm runs model type "chatglm": Llama with interleaved rope of half of each head.
 //
 // Reference: transformers 5.23, models/glm/modeling_glm.py, and modeling_chatglm.py beside the published checkpoints.
 package chatglm
@@ -14,5 +14,5 @@ import (
 func init() { models.Register("chatglm", build) }
 
 func build(t *mlx.Thread, c *arch.ChatGLM, w *nn.Weights) *nn.Decoder {
-	return prenorm.Build(t, &c.Dense, w, prenorm.Options{Neighbours: true})
+	return prenorm.Build(t, &c.Dense, w, prenorm.Options{Interleaved: true})
 }

@@ -1,5 +1,5 @@
-// Package cohere runs model type "cohere": decoder layers whose attention and MLP read the same LayerNorm, with a rope
-// of neighbouring channels. Queries and keys may have norms, with weights for each head.
+// Package cohere runs model type "cohere": decoder layers whose attention and MLP read the same LayerNorm, with
+// interleaved rope. Queries and keys may have norms, with weights for each head.
 //
 // Reference: transformers 5.23, models/cohere/modeling_cohere.py.
 package cohere
@@ -21,7 +21,7 @@ func build(t *mlx.Thread, c *arch.Cohere, w *nn.Weights) *nn.Decoder {
 		Norm:       norm(c.Prefix + "norm"),
 		LogitScale: c.LogitScale,
 	})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Neighbours()
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
 	for i, state := range c.State() {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		var qNorm, kNorm *nn.Norm

@@ -1,5 +1,5 @@
 // Package cohere2 runs model type "cohere2": decoder layers whose attention and MLP read the same LayerNorm. Three
-// layers with a sliding window and a rope of neighbouring channels come before each full one, which has no rope.
+// layers with a sliding window and interleaved rope come before each full one, which has no rope.
 //
 // Reference: transformers 5.23, models/cohere2/modeling_cohere2.py.
 package cohere2
@@ -21,7 +21,7 @@ func build(t *mlx.Thread, c *arch.Cohere2, w *nn.Weights) *nn.Decoder {
 		Norm:       norm(c.Prefix + "norm"),
 		LogitScale: c.LogitScale,
 	})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Neighbours()
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
 	for i, state := range c.State() {
 		turn := rope
 		if !c.Rotates(i) {

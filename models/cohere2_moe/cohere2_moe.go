@@ -25,7 +25,7 @@ func build(t *mlx.Thread, c *arch.Cohere2Moe, w *nn.Weights) *nn.Decoder {
 		Norm:       norm(c.Prefix + "norm"),
 		LogitScale: c.LogitScale,
 	})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Neighbours()
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
 	for i, state := range c.State() {
 		turn := rope
 		if !c.Rotates[i] {

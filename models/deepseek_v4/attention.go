@@ -80,7 +80,7 @@ type ropes struct {
 }
 
 func newRopes(t *mlx.Thread, w *nn.Weights, r arch.Rope, dim int) ropes {
-	return ropes{nn.NewRope(t, w, r, dim).Neighbours(), nn.NewRope(t, w, r, dim).Neighbours().Backwards(w), dim}
+	return ropes{nn.NewRope(t, w, r, dim).Interleaved(), nn.NewRope(t, w, r, dim).Interleaved().Inverse(w), dim}
 }
 
 // at rotates x [T, heads, dim] by the positions of a batch.

@@ -1,5 +1,5 @@
-// Package glm runs model type "glm": pre-norm decoder layers whose rope rotates neighbouring channels of a part of
-// each head, and a SwiGLU MLP.
+// Package glm runs model type "glm": pre-norm decoder layers with interleaved rope of a part of each head, and a SwiGLU
+// MLP.
 //
 // Reference: transformers 5.23, models/glm/modeling_glm.py.
 package glm
@@ -18,7 +18,7 @@ func init() { models.Register("glm", build) }
 func build(t *mlx.Thread, c *arch.Glm, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Neighbours()
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
 	for i, state := range c.State() {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{

@@ -1,5 +1,5 @@
-// Package glm4 runs model type "glm4": decoder layers with norms before and after attention and MLP, whose rope rotates
-// neighbouring channels of a part of each head.
+// Package glm4 runs model type "glm4": decoder layers with norms before and after attention and MLP, with interleaved
+// rope of a part of each head.
 //
 // Reference: transformers 5.23, models/glm4/modeling_glm4.py.
 package glm4
@@ -18,7 +18,7 @@ func init() { models.Register("glm4", build) }
 func build(t *mlx.Thread, c *arch.Glm4, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Neighbours()
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
 	for i, state := range c.State() {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{

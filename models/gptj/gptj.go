@@ -1,5 +1,5 @@
-// Package gptj runs model type "gptj": LayerNorms, a partial rope of neighbouring channels, and a plain MLP that reads
-// the same norm as attention.
+// Package gptj runs model type "gptj": LayerNorms, a partial interleaved rope, and a plain MLP that reads the same norm
+// as attention.
 //
 // Reference: transformers 5.23, models/gptj/modeling_gptj.py.
 package gptj
@@ -16,11 +16,11 @@ func init() { models.Register("gptj", build) }
 
 func build(t *mlx.Thread, c *arch.GPTJ, w *nn.Weights) *nn.Decoder {
 	return prenorm.Build(t, &c.Dense, w, prenorm.Options{
-		Ends:       nn.DecoderOptions{HeadBias: true},
-		LayerNorms: true,
-		Neighbours: true,
-		Parallel:   true,
-		OneNorm:    true,
-		Plain:      true,
+		Ends:        nn.DecoderOptions{HeadBias: true},
+		LayerNorms:  true,
+		Interleaved: true,
+		Parallel:    true,
+		OneNorm:     true,
+		Plain:       true,
 	})
 }

@@ -1,5 +1,4 @@
-// Package helium runs model type "helium": pre-norm decoder layers whose rope rotates neighbouring channels, and a
-// SwiGLU MLP.
+// Package helium runs model type "helium": pre-norm decoder layers with interleaved rope, and a SwiGLU MLP.
 //
 // Reference: transformers 5.23, models/helium/modeling_helium.py.
 package helium
@@ -18,7 +17,7 @@ func init() { models.Register("helium", build) }
 func build(t *mlx.Thread, c *arch.Helium, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Neighbours()
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
 	for i, state := range c.State() {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{

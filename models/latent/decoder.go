@@ -19,7 +19,7 @@ func New(t *mlx.Thread, w *nn.Weights, c *arch.LatentDecoder, o Options) *Model 
 	m := &Model{Decoder: nn.NewDecoder(w, c.Common, c.State(), o.Ends)}
 	rope := nn.NewRope(t, w, c.Rope, c.Latent.RopeDim)
 	if c.Latent.Interleaved {
-		rope.Neighbours()
+		rope.Interleaved()
 	}
 	index := newSparse(t, w, c)
 	for i := range c.Layers {
@@ -62,7 +62,7 @@ func newSparse(t *mlx.Thread, w *nn.Weights, c *arch.LatentDecoder) *sparseLayer
 	}
 	rope := nn.NewRope(t, w, c.Rope, c.Latent.RopeDim)
 	if c.Index.Interleaved {
-		rope.Neighbours()
+		rope.Interleaved()
 	}
 	return &sparseLayers{c, rope, &choice{}}
 }

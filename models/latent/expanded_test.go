@@ -163,7 +163,7 @@ func TestExpanded(t *testing.T) {
 			mlxtest.Do(t, func(e *mlx.Thread) {
 				rope := nn.NewRope(e, weights, c.Rope, c.Latent.RopeDim)
 				if c.Latent.Interleaved {
-					rope.Neighbours()
+					rope.Interleaved()
 				}
 				a := NewAttention(weights, layer, 0, &c, rope)
 				seq := cache.NewSequence([]cache.Kind{cache.Full})

@@ -25,7 +25,7 @@ func TestSparseEqualsDense(t *testing.T) {
 	run := func(change func(*Attention)) (out []float32) {
 		_, weights := modeltest.Weights(t, "deepseek_v32-published")
 		mlxtest.Do(t, func(e *mlx.Thread) {
-			rope := nn.NewRope(e, weights, c.Rope, c.Latent.RopeDim).Neighbours()
+			rope := nn.NewRope(e, weights, c.Rope, c.Latent.RopeDim).Interleaved()
 			a := NewAttention(weights, layerName, 0, &c, rope)
 			a.sparse = newSparse(e, weights, &c).layer(weights, layerName+".indexer", 0)
 			a.sparse.budget = tokens

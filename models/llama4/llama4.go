@@ -18,7 +18,7 @@ func init() { models.Register("llama4", build) }
 func build(t *mlx.Thread, c *arch.Llama4, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Neighbours()
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
 	for i, state := range c.State() {
 		attention := nn.AttentionOptions{Window: int(state.Window), Chunked: state.Window > 0, NormsLast: true}
 		switch {

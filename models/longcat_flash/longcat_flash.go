@@ -21,7 +21,7 @@ func build(t *mlx.Thread, c *arch.LongcatFlash, w *nn.Weights) *models.Decoder {
 	d := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
 		Norm: nn.NewRMSNorm(w, c.LastNorm(), c.Hidden, c.NormEps),
 	})
-	rope := nn.NewRope(t, w, c.Rope, c.Latent.RopeDim).Neighbours()
+	rope := nn.NewRope(t, w, c.Rope, c.Latent.RopeDim).Interleaved()
 	for i := range c.Layers {
 		name := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		s := &shortcut{experts: nn.NewMixture(w, name+"mlp", c.Hidden, c.Mixture)}

@@ -1,5 +1,5 @@
-// Package nanochat runs model type "nanochat": pre-norm decoder layers whose norms have no weights, with a rope that
-// turns backwards, norms of query and key heads after it, and a plain MLP that squares the positive part.
+// Package nanochat runs model type "nanochat": pre-norm decoder layers whose norms have no weights, with an inverse
+// rope, norms of query and key heads after it, and a plain MLP that squares the positive part.
 //
 // Reference: transformers 5.23, models/nanochat/modeling_nanochat.py.
 package nanochat
@@ -18,7 +18,7 @@ func init() { models.Register("nanochat", build) }
 func build(t *mlx.Thread, c *arch.NanoChat, w *nn.Weights) *nn.Decoder {
 	norm := nn.PlainRMSNorm(c.NormEps)
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{EmbeddingNorm: norm, Norm: norm, LogitCap: c.LogitCap})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Backwards(w)
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Inverse(w)
 	for i, state := range c.State() {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{

@@ -99,23 +99,23 @@ func TestLayerNorms(t *testing.T) {
 	})
 }
 
-// A rope that turns backwards undoes one that turns forwards.
-func TestBackwards(t *testing.T) {
+// The inverse of a rope undoes it.
+func TestInverseRope(t *testing.T) {
 	const rows, dim = 9, 8
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		w := nn.NewWeights(mlx.Float32, nil)
 		defer w.Free()
 		r := arch.Rope{Type: arch.RopeDefault, Theta: 100, PartialFactor: 1}
-		forth, back := nn.NewRope(e, w, r, dim), nn.NewRope(e, w, r, dim).Backwards(w)
+		forth, back := nn.NewRope(e, w, r, dim), nn.NewRope(e, w, r, dim).Inverse(w)
 		seq := cache.NewSequence([]cache.Kind{cache.Full})
 		defer seq.Free()
 		b := nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, rows), All: true})
 		x := mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, rows, 2, dim)
-		turned, _ := forth.Apply(b, x, x)
-		again, _ := back.Apply(b, turned, turned)
+		rotated, _ := forth.Apply(b, x, x)
+		again, _ := back.Apply(b, rotated, rotated)
 		wantNearly(t, "there and back", again, x)
 		other, _ := back.Apply(b, x, x)
-		a, c := other.Float32s(), turned.Float32s()
+		a, c := other.Float32s(), rotated.Float32s()
 		for i := 2 * dim; i < len(a); i += dim {
 			if a[i] == c[i] {
 				t.Errorf("element %d is the same in both directions", i)

@@ -7,11 +7,11 @@ import (
 
 // Rope is rotary position embedding: it rotates pairs of channels by an angle proportional to the position.
 type Rope struct {
-	freqs      *mlx.Array // float32 [n]: radians per position; channels after the first 2n are unchanged
-	scale      float64    // of the rotated channels (YaRN's attention factor)
-	neighbours bool       // pairs are channels 2j and 2j+1, otherwise j and j+n
-	byLength   *byLength  // usually nil
-	grid       *grid      // usually nil
+	freqs       *mlx.Array // float32 [n]: radians per position; channels after the first 2n are unchanged
+	scale       float64    // of the rotated channels (YaRN's attention factor)
+	interleaved bool       // pairs are channels 2j and 2j+1, otherwise j and j+n
+	byLength    *byLength  // usually nil
+	grid        *grid      // usually nil
 }
 
 // NewRope computes the frequencies of a configuration for heads of dim channels.
@@ -24,23 +24,23 @@ func NewRope(t *mlx.Thread, w *Weights, r arch.Rope, dim int) *Rope {
 	return rope
 }
 
-// Backwards turns all pairs in the other direction. The rope must not depend on the length of the text.
-func (r *Rope) Backwards(w *Weights) *Rope {
+// Inverse makes the rope rotate in the other direction. The rope must not depend on the length of the text.
+func (r *Rope) Inverse(w *Weights) *Rope {
 	r.freqs = w.constant(r.freqs, mlx.Negative)
 	return r
 }
 
-// Neighbours makes channels 2j and 2j+1 the pairs.
-func (r *Rope) Neighbours() *Rope {
-	r.neighbours = true
+// Interleaved pairs channels 2j and 2j+1, as GPT-J does, instead of j and j+n, as GPT-NeoX does.
+func (r *Rope) Interleaved() *Rope {
+	r.interleaved = true
 	return r
 }
 
 // Angles returns the radians per position of each pair, and the factor of the rotated channels.
 func (r *Rope) Angles() (freqs *mlx.Array, scale float64) { return r.freqs, r.scale }
 
-// Apply rotates keys [T, heads, dim] and the queries of the rows that [Batch.Queried] selects, each by its own position.
-// A nil Rope returns them as they are.
+// Apply rotates keys [T, heads, dim] and the queries of the rows of [Batch.Queried], each by its own position. A nil
+// Rope returns them as they are.
 func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
 	if r == nil {
 		return q, k
@@ -60,9 +60,9 @@ func (r *Rope) ApplyNormed(b *Batch, qNorm, kNorm *Norm, q, k *mlx.Array) (rotat
 	if !isFused {
 		return r.Apply(b, qNorm.Apply(q), kNorm.Apply(k))
 	}
-	at, interleaved, sections := r.positions(b)
+	at, isGridInterleaved, sections := r.positions(b)
 	both := mlx.RotateNormedRows([]*mlx.Array{q, k}, []*mlx.Array{qNorm.weight, kNorm.weight}, qNorm.eps, qNorm.plusOne,
-		at, r.freqs, r.neighbours, interleaved, r.scale, sections...)
+		at, r.freqs, r.interleaved, isGridInterleaved, r.scale, sections...)
 	return both[0], both[1]
 }
 
@@ -73,9 +73,9 @@ func (r *Rope) Queries(b *Batch, q *mlx.Array) *mlx.Array { return r.rotate(b, q
 func (r *Rope) isConstant(b *Batch) bool { return r.byLength == nil || r.byLength.covers(b) }
 
 func (r *Rope) rotate(b *Batch, xs ...*mlx.Array) []*mlx.Array {
-	at, interleaved, sections := r.positions(b)
+	at, isGridInterleaved, sections := r.positions(b)
 	with := func(freqs *mlx.Array, scale float64, at *mlx.Array, xs []*mlx.Array) []*mlx.Array {
-		return mlx.RotateRows(xs, at, freqs, r.neighbours, interleaved, scale, sections...)
+		return mlx.RotateRows(xs, at, freqs, r.interleaved, isGridInterleaved, scale, sections...)
 	}
 	if r.isConstant(b) {
 		return with(r.freqs, r.scale, at, xs)
@@ -118,7 +118,7 @@ func (r *Rope) Sections(pairs [3]int, interleaved bool) *Rope {
 }
 
 // positions returns the positions that a batch's rows are rotated by, and the pairs of each axis.
-func (r *Rope) positions(b *Batch) (at *mlx.Array, interleaved bool, sections []int) {
+func (r *Rope) positions(b *Batch) (at *mlx.Array, isGridInterleaved bool, sections []int) {
 	if b.Grid == nil || r.grid == nil {
 		return b.Positions, false, nil
 	}

@@ -12,13 +12,13 @@ import (
 
 // Options are the differences between the types. The zero value is Llama.
 type Options struct {
-	Ends       nn.DecoderOptions // Norm is made here
-	LayerNorms bool              // LayerNorms instead of RMSNorms
-	Unrotated  bool              // there is no rope
-	Neighbours bool              // the rope rotates neighbouring channels
-	HeadNorms  bool              // norms of query and key heads: q_layernorm, k_layernorm
-	Attention  float64           // scale of the scores; 0 means 1/sqrt(head size)
-	Scale      float64           // of what each block adds to the residual stream; 0 means 1
+	Ends        nn.DecoderOptions // Norm is made here
+	LayerNorms  bool              // LayerNorms instead of RMSNorms
+	Unrotated   bool              // there is no rope
+	Interleaved bool              // the rope pairs channels 2j and 2j+1
+	HeadNorms   bool              // norms of query and key heads: q_layernorm, k_layernorm
+	Attention   float64           // scale of the scores; 0 means 1/sqrt(head size)
+	Scale       float64           // of what each block adds to the residual stream; 0 means 1
 	// Parallel: the network reads the input of attention. OneNorm: the network also has attention's norm.
 	Parallel, OneNorm bool
 	Plain             bool // the MLP has no gate
@@ -34,8 +34,8 @@ func Build(t *mlx.Thread, c *arch.Dense, w *nn.Weights, o Options) *nn.Decoder {
 	if !o.Unrotated {
 		rope = nn.NewRope(t, w, c.Rope, c.HeadDim)
 	}
-	if o.Neighbours {
-		rope = rope.Neighbours()
+	if o.Interleaved {
+		rope = rope.Interleaved()
 	}
 	for i, state := range c.State() {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
