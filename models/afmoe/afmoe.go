@@ -23,15 +23,15 @@ func build(t *mlx.Thread, c *arch.Afmoe, w *nn.Weights) *nn.Decoder {
 	})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
 	for i, state := range c.State() {
-		turn := rope
+		layerRope := rope
 		if !c.Rotates(i) {
-			turn = nil
+			layerRope = nil
 		}
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm: norm(p + "input_layernorm"),
 			Mixer: nn.NewGatedAttention(w, p+"self_attn", i, c.Common, nn.GatedAttentionOptions{
-				Gate: ".gate_proj", Rope: turn, Window: int(state.Window),
+				Gate: ".gate_proj", Rope: layerRope, Window: int(state.Window),
 			}),
 			MixerPost:   norm(p + "post_attention_layernorm"),
 			NetworkNorm: norm(p + "pre_mlp_layernorm"),

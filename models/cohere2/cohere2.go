@@ -23,16 +23,16 @@ func build(t *mlx.Thread, c *arch.Cohere2, w *nn.Weights) *nn.Decoder {
 	})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
 	for i, state := range c.State() {
-		turn := rope
+		layerRope := rope
 		if !c.Rotates(i) {
-			turn = nil
+			layerRope = nil
 		}
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		shared := norm(p + "input_layernorm")
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm: shared,
 			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
-				Rope:   turn,
+				Rope:   layerRope,
 				Window: int(state.Window),
 			}),
 			NetworkNorm: shared,

@@ -20,14 +20,14 @@ func build(t *mlx.Thread, c *arch.Exaone4, w *nn.Weights) *nn.Decoder {
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix+"norm", c.Hidden)})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
 	for i, state := range c.State() {
-		turn := rope
+		layerRope := rope
 		if !c.Rotates(i) {
-			turn = nil
+			layerRope = nil
 		}
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{
 			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
-				Rope:   turn,
+				Rope:   layerRope,
 				Window: int(state.Window),
 				QNorm:  norm(p+"self_attn.q_norm", c.HeadDim),
 				KNorm:  norm(p+"self_attn.k_norm", c.HeadDim),

@@ -25,11 +25,11 @@ type AttentionOptions struct {
 
 // Attention is grouped-query attention.
 type Attention struct {
-	layer       int
-	heads       [2]int // query heads, KV heads of this rank
-	q, k, v, o  *Linear
-	differences AttentionOptions
-	options     AttendOptions
+	layer      int
+	heads      [2]int // query heads, KV heads of this rank
+	q, k, v, o *Linear
+	options    AttentionOptions
+	attend     AttendOptions
 }
 
 // NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj for a layer, with the biases that c names and the sinks
@@ -39,19 +39,19 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 		return NewLinear(w, name+part, n*c.HeadDim, c.Hidden, c.AttentionBias)
 	}
 	a := &Attention{
-		layer:       layer,
-		q:           heads(".q_proj", c.Heads),
-		k:           heads(".k_proj", c.KVHeads),
-		v:           heads(".v_proj", c.KVHeads).Split(c.KVHeads),
-		o:           NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.OutputBias).Join(),
-		differences: o,
-		options:     AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Chunked: o.Chunked},
+		layer:   layer,
+		q:       heads(".q_proj", c.Heads),
+		k:       heads(".k_proj", c.KVHeads),
+		v:       heads(".v_proj", c.KVHeads).Split(c.KVHeads),
+		o:       NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.OutputBias).Join(),
+		options: o,
+		attend:  AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Chunked: o.Chunked},
 	}
 	if o.Sinks {
-		a.options.Sinks = w.Take(name+".sinks", c.Heads)
+		a.attend.Sinks = w.Take(name+".sinks", c.Heads)
 	}
 	if o.Scale == 0 {
-		a.options.Scale = 1 / math.Sqrt(float64(c.HeadDim))
+		a.attend.Scale = 1 / math.Sqrt(float64(c.HeadDim))
 	}
 	a.heads = [2]int{a.q.weight.own(c.Heads), a.k.weight.own(c.KVHeads)}
 	if !o.WholeNorms {
@@ -65,34 +65,34 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 func (a *Attention) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, qkv := NormedQueries(b, n, x, y, a.q, a.k, a.v)
 	q, k := a.positioned(b, qkv[0], qkv[1])
-	q = a.differences.Growth.Apply(b, q)
-	return sum, a.o.Apply(Attend(b, a.layer, q, k, a.clip(qkv[2]), a.options))
+	q = a.options.Growth.Apply(b, q)
+	return sum, a.o.Apply(Attend(b, a.layer, q, k, a.clip(qkv[2]), a.attend))
 }
 
 // positioned normalizes and rotates queries and keys.
 func (a *Attention) positioned(b *Batch, q, k *mlx.Array) (positionedQ, positionedK *mlx.Array) {
-	d := &a.differences
-	if !d.WholeNorms {
+	o := &a.options
+	if !o.WholeNorms {
 		q, k = a.clip(q), a.clip(k)
 	}
 	switch {
-	case d.WholeNorms:
-		q = mlx.Reshape(a.clip(d.QNorm.Apply(q)), q.Dim(0), a.heads[0], -1)
-		k = mlx.Reshape(a.clip(d.KNorm.Apply(k)), k.Dim(0), a.heads[1], -1)
-		return d.Rope.Apply(b, q, k)
-	case d.NormsLast:
-		q, k = d.Rope.Apply(b, q, k)
-		return d.QNorm.Apply(q), d.KNorm.Apply(k)
+	case o.WholeNorms:
+		q = mlx.Reshape(a.clip(o.QNorm.Apply(q)), q.Dim(0), a.heads[0], -1)
+		k = mlx.Reshape(a.clip(o.KNorm.Apply(k)), k.Dim(0), a.heads[1], -1)
+		return o.Rope.Apply(b, q, k)
+	case o.NormsLast:
+		q, k = o.Rope.Apply(b, q, k)
+		return o.QNorm.Apply(q), o.KNorm.Apply(k)
 	}
-	return d.Rope.ApplyNormed(b, d.QNorm, d.KNorm, q, k)
+	return o.Rope.ApplyNormed(b, o.QNorm, o.KNorm, q, k)
 }
 
 // clip limits elements to the size of the options.
 func (a *Attention) clip(x *mlx.Array) *mlx.Array {
-	if a.differences.Clip == 0 {
+	if a.options.Clip == 0 {
 		return x
 	}
-	return mlx.Clip(x, a.differences.Clip)
+	return mlx.Clip(x, a.options.Clip)
 }
 
 // StoredAttention is attention over the stored keys and values of another layer, with queries that are normalized per

@@ -39,8 +39,8 @@ func newRecurrence(w *nn.Weights, name string, layer int, c *arch.RecurrentGemma
 			return nil, nil
 		}
 		// Matrices are [in, out].
-		turned := w.Transposed(&nn.Tensor{Array: matrices})
-		return nn.NewHeadLinear(w, turned), w.Float32(bias, func(a *mlx.Array) *mlx.Array { return mlx.Reshape(a, -1) })
+		transposed := w.Transposed(&nn.Tensor{Array: matrices})
+		return nn.NewHeadLinear(w, transposed), w.Float32(bias, func(a *mlx.Array) *mlx.Array { return mlx.Reshape(a, -1) })
 	}
 	input, inputBias := gate(name + ".rg_lru.input_gate")
 	decay, decayBias := gate(name + ".rg_lru.recurrent_gate")

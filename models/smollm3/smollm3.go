@@ -20,15 +20,15 @@ func build(t *mlx.Thread, c *arch.SmolLM3, w *nn.Weights) *nn.Decoder {
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
 	for i, state := range c.State() {
-		turn := rope
+		layerRope := rope
 		if !c.Rotates[i] {
-			turn = nil
+			layerRope = nil
 		}
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm: norm(p + "input_layernorm"),
 			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
-				Rope:   turn,
+				Rope:   layerRope,
 				Window: int(state.Window),
 			}),
 			NetworkNorm: norm(p + "post_attention_layernorm"),
