@@ -10,7 +10,7 @@ PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$
 # Packages with goroutines or locks: `make test-race` runs their tests under the race detector.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
 RACE    := ./internal/limits/jsonfit ./internal/limits/conns/... ./internal/limits/loglimit ./internal/limits/work ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat ./chat/prompt ./chat/jinja/... \
-	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./internal/child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/... ./bench/links
+	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./internal/child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
 .PHONY: bench-dryrun build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short vulns licenses sbom bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-attacks bench-fit bench-schemas test-interop test-schemas soak generate clean
@@ -69,24 +69,31 @@ check-fixtures:
 # -ldflags=-w: linking 180 test programs with debug information takes two minutes more. INGOT_NO_SYNC because tests write
 # thousands of small files. One thread of the engine for each test program, because go test runs as many programs as there
 # are processors; the tests of threads set their number.
-ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 internal/limits/runtest/in-memory.sh $(GO) test -vet=off -ldflags=-w
+WITH      = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 internal/limits/runtest/in-memory.sh
+ALL       = $(WITH) $(GO) test -vet=off -ldflags=-w
+ALL_BENCH = $(WITH) $(GO) -C bench test -vet=off -ldflags=-w
 # The longest packages come first, so that none of them runs last and alone.
 LONGEST := ./cmd ./models/all ./convert ./runtime/batch
 test: check engine clients
 	$(ALL) -timeout 20m $(LONGEST) $(filter-out $(shell $(GO) list . $(LONGEST)),$(shell $(GO) list ./...))
+	$(ALL_BENCH) ./...
 
 test-race: engine clients
 	$(ALL) -race -timeout 20m $(RACE)
+	$(ALL_BENCH) -race ./...
 
 # All tests in their long forms under the race detector, those of cmd and mlx/kernels included: hours on two cores.
 test-long: engine clients
 	INGOT_TEST_LONG=1 $(ALL) -race -count=1 -timeout 240m ./...
+	INGOT_TEST_LONG=1 $(ALL_BENCH) -race -count=1 ./...
 
 # The rules that need no engine. GOGC: staticcheck takes a quarter less time with 0.6 GB of memory.
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not formatted:" $$unformatted; exit 1; fi
 	$(GO) vet ./...
+	$(GO) -C bench vet ./...
 	GOGC=400 $(GO) tool staticcheck ./...
+	staticcheck="$$($(GO) tool -n staticcheck)" && cd bench && GOGC=400 "$$staticcheck" ./...
 	$(GO) test -count=1 .
 
 # Known vulnerabilities of Go and of modules that the code reaches: docs/design/supply.md says what to do about one.
@@ -104,11 +111,14 @@ sbom: build
 # Builds for other systems.
 check-cross:
 	CGO_ENABLED=0 $(GO) build ./...
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
-	CGO_ENABLED=0 GOOS=windows $(GO) vet ./...
+	for in in . bench; do \
+		CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) -C $$in vet ./... && \
+		CGO_ENABLED=0 GOOS=windows $(GO) -C $$in vet ./... || exit 1; \
+	done
 
 test-plain:
 	CGO_ENABLED=0 $(GO) test $(PLAIN)
+	CGO_ENABLED=0 $(GO) -C bench test ./...
 
 # Tests against third-party registries and clients, which the first run installs and builds, in headless Chromium, under
 # strace and in tmux, which must be installed, and a load test of ten minutes. SHORT=1 omits cosign, transformers, coding
@@ -146,12 +156,14 @@ test-tokenizers: build $(TOKENIZER_VENV)/made
 # Structured output over MaskBench: rates, and the times of compilation and masks. SCHEMAS is a clone of
 # https://github.com/guidance-ai/jsonschemabench.
 test-schemas:
-	$(GO) run ./bench/schemas "$(if $(wildcard $(SCHEMAS)/maskbench/data),$(SCHEMAS)/maskbench/data,$(SCHEMAS))"
+	$(GO) -C bench build -o ../bin/bench-schemas ./schemas
+	bin/bench-schemas "$(if $(wildcard $(SCHEMAS)/maskbench/data),$(SCHEMAS)/maskbench/data,$(SCHEMAS))"
 
 # The same beside llguidance, one after the other on one thread: PYTHON has llguidance and numpy.
 bench-schemas:
 	@mkdir -p bench/results
-	$(GO) run ./bench/schemas -export bench/results/schemas.jsonl $(BENCH_SCHEMAS) \
+	$(GO) -C bench build -o ../bin/bench-schemas ./schemas
+	bin/bench-schemas -export bench/results/schemas.jsonl $(BENCH_SCHEMAS) \
 		"$(if $(wildcard $(SCHEMAS)/maskbench/data),$(SCHEMAS)/maskbench/data,$(SCHEMAS))"
 	$(PYTHON) bench/schemas/peer.py bench/results/schemas.jsonl bench/results/schemas.json
 
@@ -190,7 +202,7 @@ peers: $(TOKENIZER_VENV)/made
 	bench/cpu/run.sh --peers-only
 	bench/mlx-venv.sh
 	interop/setup.sh
-	$(GO) build -o /dev/null ./bench/...
+	$(GO) -C bench build -o /dev/null ./...
 
 # Times create -q int4 next to mlx_lm convert -q and a copy, on a synthetic 2 GB checkpoint: bench/results/convert.json.
 bench-convert: build
@@ -205,7 +217,7 @@ bench-dryrun: build
 # The machine must be idle. BENCH_CPU has additional arguments, such as --rounds 9 or --quick.
 SHAPES ?= dense
 bench-cpu: engine
-	$(GO) build -o bin/bench-cpu ./bench/cpu
+	$(GO) -C bench build -o ../bin/bench-cpu ./cpu
 	bench/cpu/run.sh $(INGOT) bin/bench-cpu --shapes "$(SHAPES)" $(BENCH_CPU)
 
 # Times the products of all storage types on all instruction sets of this processor, as shares of the limits of memory
@@ -216,7 +228,7 @@ bench-kernels:
 # Times SmolLM2, imported from a GGUF file, next to llama.cpp, and its int4 and int4-g32: bench/results/real.json. A few
 # minutes on an idle machine; BENCH_REAL has additional arguments, such as --rounds 30.
 bench-real: engine
-	$(GO) build -o bin/bench-cpu ./bench/cpu
+	$(GO) -C bench build -o ../bin/bench-cpu ./cpu
 	bench/cpu/run.sh --peers-only
 	gguf="$$(testdata/real/fetch.sh smollm2 $(PYTHON))" && \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/real.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_REAL)
@@ -225,7 +237,7 @@ bench-real: engine
 # is too far off: bench/results/fit.json. At most ten minutes on an idle machine with the models of bench-cpu, which it makes
 # otherwise. BENCH_FIT='--shapes "smollm2 dense"' measures less.
 bench-fit: engine
-	$(GO) build -o bin/bench-cpu ./bench/cpu
+	$(GO) -C bench build -o ../bin/bench-cpu ./cpu
 	bench/cpu/run.sh --peers-only
 	gguf="$$(testdata/real/fetch.sh smollm2 $(PYTHON))" && PYTHONPATH=bench/cpu \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/fit/fit.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_FIT)
@@ -234,7 +246,7 @@ bench-fit: engine
 # with its own base: bench/results/quality.json and quality.svg. Less than an hour with the peers' build; an interrupted run
 # continues. Only the speeds need an idle machine: BENCH_QUALITY='--parts speed' measures them again.
 bench-quality: engine
-	$(GO) build -o bin/bench-cpu ./bench/cpu
+	$(GO) -C bench build -o ../bin/bench-cpu ./cpu
 	bench/cpu/run.sh --packages-only
 	$(GEN)/setup.sh $(PYTHON)
 	gguf="$$(testdata/real/fetch.sh smollm2 $(PYTHON))" && \
@@ -244,7 +256,7 @@ bench-quality: engine
 # second call goes on where the first one ended. BENCH_SERVE='--cells "512x8 512x32" --parts cells' measures less,
 # '--parts first --before FILE' compares first tokens with those of an older ingot.
 bench-serve: engine
-	$(GO) build -o bin/bench-cpu ./bench/cpu
+	$(GO) -C bench build -o ../bin/bench-cpu ./cpu
 	bench/cpu/run.sh --peers-only
 	PYTHONPATH=bench/cpu "$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" \
 		bench/serve/serve.py $(INGOT) bin/bench-cpu $(BENCH_SERVE)
@@ -253,7 +265,7 @@ bench-serve: engine
 # where the time goes: bench/results/start.json. BENCH_START has additional arguments, such as -rounds 30.
 bench-start: engine
 	@mkdir -p bench/results
-	$(GO) build -o bin/bench-start ./bench/start
+	$(GO) -C bench build -o ../bin/bench-start ./start
 	PYTHON=$(PYTHON) bench/start.sh $(INGOT) bin/bench-start bench/results/start.json $(BENCH_START)
 
 # Times the trained pair of test models with and without drafts: bench/results/pair.json.
@@ -265,7 +277,7 @@ bench-pair: engine
 # them the peers' build of the first run; BENCH_MACHINES has additional arguments, such as '-rounds 5 -backends ring'.
 bench-machines: engine
 	@mkdir -p bench/results
-	$(GO) build -o bin/bench-machines ./bench/machines
+	$(GO) -C bench build -o ../bin/bench-machines ./machines
 	bench/cpu/run.sh --peers-only
 	PYTHON=$(PYTHON) bench/machines/run.sh $(INGOT) bin/bench-machines bench/results/machines.json $(BENCH_MACHINES)
 
@@ -273,7 +285,8 @@ bench-machines: engine
 # BENCH_GRAMMAR='-tokenizer FILE' uses a tokenizer.json instead of the synthetic vocabulary.
 bench-grammar:
 	@mkdir -p bench/results
-	$(GO) run ./bench/grammar $(BENCH_GRAMMAR) bench/results/grammar.json
+	$(GO) -C bench build -o ../bin/bench-grammar ./grammar
+	bin/bench-grammar $(BENCH_GRAMMAR) bench/results/grammar.json
 
 # Writes the figures of the last bench-cpu into docs/performance.md.
 bench-cpu-page:
@@ -282,21 +295,21 @@ bench-cpu-page:
 # Times create -q int4 from a fake hub next to a folder, over loopback and over a slow line: bench/results/hub.json.
 # BENCH_HUB has additional arguments, such as -runs 7.
 bench-hub: build
-	$(GO) build -o bin/bench-hub ./bench/hub
+	$(GO) -C bench build -o ../bin/bench-hub ./hub
 	bin/bench-hub $(BENCH_HUB) $(INGOT) bench/results/hub.json
 
 # Times honest clients of a server alone and with attackers, and watches memory: bench/results/attacks.json.
 # BENCH_ATTACKS has additional arguments, such as -kinds idle.
 bench-attacks: build
 	@mkdir -p bench/results
-	$(GO) build -o bin/bench-attacks ./bench/attacks
+	$(GO) -C bench build -o ../bin/bench-attacks ./attacks
 	bin/bench-attacks -ingot $(INGOT) -out bench/results/attacks.json $(BENCH_ATTACKS) testdata/models/demo
 
 # Times the tokenizer next to the Rust package, on one core: bench/results/tokenizer.json. The first run trains for
 # minutes. ROUNDS may be less than 7.
 bench-tokenizer: build $(TOKENIZER_VENV)/made
 	@mkdir -p bench/results
-	$(GO) build -o bin/bench-tokenizer ./bench/tokenizer
+	$(GO) -C bench build -o ../bin/bench-tokenizer ./tokenizer
 	$(TOKENIZER_VENV)/bin/python bench/tokenizer.py bin/bench-tokenizer bench/results/tokenizer.json
 
 $(TOKENIZER_VENV)/made: testdata/gen/requirements.txt
@@ -308,7 +321,7 @@ $(TOKENIZER_VENV)/made: testdata/gen/requirements.txt
 # Times push and pull of 2 GB over loopback next to crane, skopeo and oras-go: bench/results/transfer.json.
 # BENCH_TRANSFER has additional arguments, such as -shape llama-1b -rounds 9.
 bench-transfer: build
-	$(GO) build -o bin/bench-transfer ./bench/transfer
+	$(GO) -C bench build -o ../bin/bench-transfer ./transfer
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.

@@ -18,8 +18,6 @@ import (
 var noRace = map[string]string{
 	"cmd":                     "its tests start thousands of processes; what they call has tests of its own",
 	"mlx/mlxtest":             "a fixture: it runs in the tests of mlx",
-	"bench/attacks":           "it has no tests",
-	"bench/attacks/mix":       "a fixture: it runs in a test of cmd",
 	"internal/limits/runtest": "what it measures of memory is of tests that run alone",
 }
 

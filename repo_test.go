@@ -9,8 +9,10 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +23,7 @@ const module = "github.com/ingotml/ingot"
 // arrows lists what each room may import beside packages below itself and internal/limits. docs/design/overview.md has
 // the same table.
 var arrows = map[string][]string{
-	"cmd":   {"*"},
-	"bench": {"*"},
+	"cmd": {"*"},
 	// The supply chain lists the engine's packages.
 	"internal/supply": {"mlx"},
 	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile", "server/pdf",
@@ -228,9 +229,17 @@ type pkg struct {
 	GoFiles, CgoFiles    []string
 }
 
+// packages lists those of the program.
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=Dir,ImportPath,Doc,Imports,GoFiles,CgoFiles", "./...").Output()
+	return packagesIn(t, ".")
+}
+
+// packagesIn lists those of the module in a folder.
+func packagesIn(t *testing.T, dir string) []pkg {
+	t.Helper()
+	fields := "-json=Dir,ImportPath,Doc,Imports,GoFiles,CgoFiles"
+	out, err := exec.Command("go", "-C", dir, "list", fields, "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,9 +322,25 @@ func TestArrowsInside(t *testing.T) {
 	}
 }
 
+// The module of the benchmarks is compiled as the program is, so that they measure what is released.
+func TestBenchToolchain(t *testing.T) {
+	versions := regexp.MustCompile(`(?m)^(go|toolchain) .*$`)
+	var found [2][]string
+	for i, name := range []string{"go.mod", "bench/go.mod"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[i] = versions.FindAllString(string(text), -1)
+	}
+	if len(found[0]) != 2 || !slices.Equal(found[0], found[1]) {
+		t.Errorf("bench/go.mod has %q, want %q as in go.mod", found[1], found[0])
+	}
+}
+
 // Every package says in exactly one file what it is for.
 func TestPackageDocs(t *testing.T) {
-	for _, p := range packages(t) {
+	for _, p := range append(packages(t), packagesIn(t, "bench")...) {
 		var with []string
 		for _, name := range append(p.GoFiles, p.CgoFiles...) {
 			mode := parser.PackageClauseOnly | parser.ParseComments

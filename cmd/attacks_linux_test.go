@@ -4,31 +4,31 @@ import (
 	"context"
 	"testing"
 
-	"github.com/ingotml/ingot/bench/attacks/mix"
+	"github.com/ingotml/ingot/server/servertest/attacks"
 )
 
 // TestMixedAttacks checks that attackers of all kinds end no process and no honest stream, and that memory stays
 // bounded. bench/attacks measures how long honest clients wait.
 func TestMixedAttacks(t *testing.T) {
 	s := startServer(t, nil)
-	to := mix.Target{Address: s.addr, Model: "demo"}
-	honest := func(h mix.Honest) {
+	to := attacks.Target{Address: s.addr, Model: "demo"}
+	honest := func(h attacks.Honest) {
 		t.Helper()
 		if r := h.Run(t.Context(), to); len(r.Failed) > 0 || len(r.First) != h.Clients*h.Each {
 			t.Errorf("%d of %d streams are complete; %v", len(r.First), h.Clients*h.Each, r.Failed)
 		}
 	}
-	honest(mix.Honest{Clients: 1, Each: 1, Tokens: 1})
-	kinds, err := mix.Kinds("")
+	honest(attacks.Honest{Clients: 1, Each: 1, Tokens: 1})
+	kinds, err := attacks.Kinds("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
 	attacked := make(chan map[string]int64)
 	go func() {
-		attacked <- mix.Run(ctx, to, kinds, 10, mix.Size{Connections: 300, Parts: 5000, Tokens: 20_000})
+		attacked <- attacks.Run(ctx, to, kinds, 10, attacks.Size{Connections: 300, Parts: 5000, Tokens: 20_000})
 	}()
-	honest(mix.Honest{Clients: 20, Each: 2, Tokens: 10})
+	honest(attacks.Honest{Clients: 20, Each: 2, Tokens: 10})
 	end()
 	for kind, n := range <-attacked {
 		if n == 0 {
@@ -39,7 +39,7 @@ func TestMixedAttacks(t *testing.T) {
 	if p := peak(t, s.Process.Pid); p > most {
 		t.Errorf("the server needed %d MiB", p>>20)
 	}
-	honest(mix.Honest{Clients: 1, Each: 1, Tokens: 5})
+	honest(attacks.Honest{Clients: 1, Each: 1, Tokens: 5})
 	if !running(s.Process.Pid) {
 		t.Fatalf("the server has exited: %s", s.errs)
 	}

@@ -8,19 +8,19 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/ingotml/ingot/bench/attacks/mix"
+	"github.com/ingotml/ingot/server/servertest/attacks"
 )
 
 // orders are what the attackers' process gets.
 type orders struct {
-	To        mix.Target
+	To        attacks.Target
 	Kinds     []string
 	Attackers int
 }
 
 // attack starts attackers in a process of their own, so that they do not slow the honest clients down themselves. end
 // ends them, and returns how often they attacked.
-func (b *bench) attack(ctx context.Context, to mix.Target) (end func() (map[string]int64, error), err error) {
+func (b *bench) attack(ctx context.Context, to attacks.Target) (end func() (map[string]int64, error), err error) {
 	text, err := json.Marshal(orders{to, b.kinds, b.attackers})
 	if err != nil {
 		return nil, err
@@ -62,5 +62,5 @@ func beAttackers(text string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	return json.NewEncoder(os.Stdout).Encode(mix.Run(ctx, o.To, o.Kinds, o.Attackers, mix.Full))
+	return json.NewEncoder(os.Stdout).Encode(attacks.Run(ctx, o.To, o.Kinds, o.Attackers, attacks.Full))
 }

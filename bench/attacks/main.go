@@ -4,8 +4,8 @@
 //
 // Each round starts a server twice: for honest clients alone, and for the same clients with attackers, who begin before
 // them. It prints the time to the first token of both, their ratio, and the memory of the server and its models before,
-// during and after. The attacks are those of package mix. A run fails if a process ends, if a stream is not complete,
-// or if the processes together need more memory than -memory; the server is then killed. Linux only.
+// during and after. The attacks are those of servertest/attacks. A run fails if a process ends, if a stream is not
+// complete, or if the processes together need more memory than -memory; the server is then killed. Linux only.
 package main
 
 import (
@@ -21,13 +21,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingotml/ingot/bench/attacks/mix"
+	"github.com/ingotml/ingot/server/servertest/attacks"
 )
 
 type bench struct {
 	ingot, dir string
 	limit      int64
-	honest     mix.Honest
+	honest     attacks.Honest
 	attackers  int
 	kinds      []string
 	victim     bool // there is a model with a long token
@@ -58,7 +58,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	b := &bench{honest: mix.Honest{Each: 3, Tokens: 30}}
+	b := &bench{honest: attacks.Honest{Each: 3, Tokens: 30}}
 	flag.StringVar(&b.ingot, "ingot", "bin/ingot", "the program")
 	rounds := flag.Int("rounds", 3, "rounds")
 	flag.IntVar(&b.honest.Clients, "clients", 200, "honest clients")
@@ -78,7 +78,7 @@ func run(ctx context.Context) error {
 	}
 	b.limit = *memory << 20
 	var err error
-	if b.kinds, err = mix.Kinds(*kinds); err != nil {
+	if b.kinds, err = attacks.Kinds(*kinds); err != nil {
 		return err
 	}
 	if b.ingot, err = filepath.Abs(b.ingot); err != nil {
@@ -151,11 +151,11 @@ func (b *bench) half(ctx context.Context, attacked bool) (h half, err error) {
 		return h, err
 	}
 	defer s.stop()
-	to := mix.Target{Address: s.address, Model: model}
+	to := attacks.Target{Address: s.address, Model: model}
 	if b.victim {
 		to.Victim, to.Long = victim, longID
 	}
-	warm := mix.Honest{Clients: 1, Each: 1, Tokens: 1}.Run(ctx, to)
+	warm := attacks.Honest{Clients: 1, Each: 1, Tokens: 1}.Run(ctx, to)
 	if len(warm.Failed) > 0 {
 		return h, fmt.Errorf("the first request: %w", warm.Failed[0])
 	}

@@ -1,5 +1,5 @@
-// Package mix has honest clients and attackers of a server, for the benchmark beside it and for a test.
-package mix
+// Package attacks has honest clients and attackers of a server, for a test and for a benchmark.
+package attacks
 
 import (
 	"bufio"
