@@ -1,6 +1,10 @@
 package arch
 
-import "math"
+import (
+	"math"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
 
 // Afmoe is the configuration of model type "afmoe" (Trinity): norms before and after attention and feed-forward block,
 // gated attention with norms of queries and keys, sliding layers between full ones without rope, experts of a sigmoid
@@ -15,6 +19,7 @@ type Afmoe struct {
 func init() {
 	register(Arch{
 		ModelType:     "afmoe",
+		Plain:         true,
 		Architectures: []string{"AfmoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseAfmoe(config) },
 		GGUF:          []GGUF{ggufAfmoe},
@@ -89,4 +94,18 @@ func (m *Afmoe) Table() Table {
 	})
 	t.stacksAsFused()
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Afmoe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		Norms: decoder.Norms{
+			Mixer: "input_layernorm", MixerPost: "post_attention_layernorm",
+			Network: "pre_mlp_layernorm", NetworkPost: "post_mlp_layernorm",
+		},
+		HeadNorms:      decoder.QK,
+		RopeLayers:     m.slidingLayers(),
+		Gate:           "gate_proj",
+		EmbeddingScale: m.EmbeddingScale,
+	}}
 }

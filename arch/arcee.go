@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Arcee is the configuration of model type "arcee" (AFM): Llama with a plain MLP that squares the positive part. Absent
 // keys have the defaults of transformers 5.23; sizes are required.
 type Arcee struct{ Dense }
@@ -7,6 +9,7 @@ type Arcee struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "arcee",
+		Plain:         true,
 		Architectures: []string{"ArceeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseArcee(config) },
 		GGUF:          []GGUF{ggufArcee},
@@ -38,4 +41,9 @@ func (m *Arcee) Table() Table {
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		m.plainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
 	})
+}
+
+// Decoder implements [Described].
+func (m *Arcee) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{Plain: decoder.UpDown}}
 }

@@ -51,6 +51,8 @@ type Arch struct {
 	Towers []string
 	// DraftOnly types propose tokens for other models and cannot run by themselves.
 	DraftOnly bool
+	// Plain types are run from their descriptions: they implement [Described].
+	Plain bool
 	// PerLayer types read per_layer_config, which gives single layers other sizes.
 	PerLayer bool
 	// Names are other names of keys that transformers reads, in pairs: the key that is read here, and its other name.

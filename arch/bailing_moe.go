@@ -11,6 +11,7 @@ type BailingMoe struct {
 func init() {
 	register(Arch{
 		ModelType:     "bailing_moe",
+		Plain:         true,
 		Architectures: []string{"BailingMoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseBailingMoe(config) },
 		Docs: Docs{
@@ -63,4 +64,9 @@ func (m *BailingMoe) Table() Table {
 	t := m.decodes("bailing_moe", m.Mixture, nil)
 	t.publishedAs(asPublished, bailingNames, m.joinedQKV())
 	return t
+}
+
+// Decoder implements [Described].
+func (m *BailingMoe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
 }

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // ChatGLM is the configuration of model type "chatglm" (ChatGLM2, ChatGLM3, and GLM-4 9B as it was published first):
 // [Glm] with keys and names of its own. Queries, keys and values are one tensor, gate and up another. Absent keys have
 // the defaults of its publisher's configuration_chatglm.py; sizes are required.
@@ -8,6 +10,7 @@ type ChatGLM struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "chatglm",
+		Plain:         true,
 		Architectures: []string{"ChatGLMModel", "ChatGLMForConditionalGeneration"},
 		Parse:         func(config []byte) (Model, error) { return ParseChatGLM(config) },
 		Docs: Docs{
@@ -67,4 +70,9 @@ func (m *ChatGLM) Table() Table {
 	t.publishedAs(asPublished, chatGLMNames, m.joinedQKV(), m.joinedGateUp())
 	t.drop(dropInvFreq, m.Prefix+"rotary_pos_emb.inv_freq")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *ChatGLM) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
 }

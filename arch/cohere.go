@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Cohere is the configuration of model type "cohere" (Command R, Aya): attention and MLP in parallel, after one
 // LayerNorm without bias; rope of neighbouring channels; scaled logits. Absent keys have the defaults of transformers
 // 5.23; sizes are required.
@@ -12,6 +14,7 @@ type Cohere struct {
 func init() {
 	register(Arch{
 		ModelType:     "cohere",
+		Plain:         true,
 		Architectures: []string{"CohereForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseCohere(config) },
 		GGUF:          []GGUF{ggufCohere},
@@ -64,4 +67,19 @@ func (m *Dense) parallel(modelType string, norms func(t *Table, name string)) Ta
 		norms(t, layer+"self_attn")
 		m.mlp(t, layer+"mlp", m.Intermediate)
 	})
+}
+
+// Decoder implements [Described].
+func (m *Cohere) Decoder() Decoder {
+	d := decoder.Description{
+		Norm:        decoder.Norm{LayerNorm: true},
+		Norms:       decoder.BeforeShared,
+		Parallel:    true,
+		Interleaved: true,
+		LogitScale:  m.LogitScale,
+	}
+	if m.QKNorm {
+		d.HeadNorms = decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.OwnHead}
+	}
+	return Decoder{Dense: &m.Dense, Description: d}
 }

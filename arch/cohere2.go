@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Cohere2 is the configuration of model type "cohere2" (Command R7B, Command A): cohere with three sliding layers
 // before each full one, which has no rope. Absent keys have the defaults of transformers 5.23; sizes are required.
 type Cohere2 struct {
@@ -10,6 +12,7 @@ type Cohere2 struct {
 func init() {
 	register(Arch{
 		ModelType:     "cohere2",
+		Plain:         true,
 		Architectures: []string{"Cohere2ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseCohere2(config) },
 		GGUF:          []GGUF{ggufCohere2},
@@ -39,3 +42,15 @@ func (m *Cohere2) Facts() Facts { return m.facts("cohere2", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *Cohere2) Table() Table { return m.parallel("cohere2", func(*Table, string) {}) }
+
+// Decoder implements [Described].
+func (m *Cohere2) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:        decoder.Norm{LayerNorm: true},
+		Norms:       decoder.BeforeShared,
+		Parallel:    true,
+		Interleaved: true,
+		RopeLayers:  m.slidingLayers(),
+		LogitScale:  m.LogitScale,
+	}}
+}

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Cohere2Moe is the configuration of model type "cohere2_moe": [Cohere2] with experts in some or all layers. Absent
 // keys have the defaults of transformers 5.23; sizes are required.
 type Cohere2Moe struct {
@@ -13,6 +15,7 @@ type Cohere2Moe struct {
 func init() {
 	register(Arch{
 		ModelType:     "cohere2_moe",
+		Plain:         true,
 		Architectures: []string{"Cohere2MoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseCohere2Moe(config) },
 		GGUF:          []GGUF{ggufCohere2Moe},
@@ -103,4 +106,16 @@ func (m *Cohere2Moe) Table() Table {
 			m.mlp(t, layer+"mlp", m.Intermediate)
 		}
 	})
+}
+
+// Decoder implements [Described].
+func (m *Cohere2Moe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		Norm:        decoder.Norm{LayerNorm: !m.RMSNorms},
+		Norms:       decoder.BeforeShared,
+		Parallel:    true,
+		Interleaved: true,
+		RopeLayers:  m.Rotates,
+		LogitScale:  m.LogitScale,
+	}}
 }

@@ -11,6 +11,7 @@ type Deepseek struct {
 func init() {
 	register(Arch{
 		ModelType:     "deepseek",
+		Plain:         true,
 		Architectures: []string{"DeepseekForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseDeepseek(config) },
 		Docs: Docs{
@@ -53,3 +54,8 @@ func (m *Deepseek) Facts() Facts { return m.facts("deepseek", m.Rope, m.Table())
 
 // Table implements [Model].
 func (m *Deepseek) Table() Table { return m.decodes("deepseek", m.Mixture, nil) }
+
+// Decoder implements [Described].
+func (m *Deepseek) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
+}

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Dots1 is the configuration of model type "dots1" (dots.llm1): a pre-norm decoder with norms of queries and keys,
 // experts of a sigmoid router, shared experts and dense first layers. Absent keys have the defaults of transformers
 // 5.23; sizes are required.
@@ -11,6 +13,7 @@ type Dots1 struct {
 func init() {
 	register(Arch{
 		ModelType:     "dots1",
+		Plain:         true,
 		Architectures: []string{"Dots1ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseDots1(config) },
 		GGUF:          []GGUF{ggufDots1},
@@ -57,4 +60,9 @@ func (m *Dots1) Table() Table {
 	t := m.decodes("dots1", m.Mixture, m.headNorms)
 	t.stacksAsFused()
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Dots1) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{HeadNorms: decoder.QK}}
 }

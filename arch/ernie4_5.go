@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Ernie45 is the configuration of model type "ernie4_5" (ERNIE 4.5): a pre-norm decoder whose rope rotates neighbouring
 // channels. Absent keys have the defaults of transformers 5.23; sizes are required.
 type Ernie45 struct{ Dense }
@@ -7,6 +9,7 @@ type Ernie45 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "ernie4_5",
+		Plain:         true,
 		Architectures: []string{"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseErnie45(config) },
 		GGUF:          []GGUF{ggufErnie45},
@@ -33,3 +36,8 @@ func (m *Ernie45) Facts() Facts { return m.facts("ernie4_5", m.Rope, m.Table()) 
 
 // Table implements [Model].
 func (m *Ernie45) Table() Table { return m.preNorm("ernie4_5", false) }
+
+// Decoder implements [Described].
+func (m *Ernie45) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
+}

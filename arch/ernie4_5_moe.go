@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Ernie45Moe is the configuration of model type "ernie4_5_moe": a pre-norm decoder whose rope rotates pairs of adjacent
 // channels, with experts of a softmax router with a correction, and shared experts. Absent keys have the defaults of
 // transformers 5.23; sizes are required.
@@ -12,6 +14,7 @@ type Ernie45Moe struct {
 func init() {
 	register(Arch{
 		ModelType:     "ernie4_5_moe",
+		Plain:         true,
 		Architectures: []string{"Ernie4_5_MoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseErnie45Moe(config) },
 		GGUF:          []GGUF{ggufErnie45Moe},
@@ -71,4 +74,12 @@ func (m *Ernie45Moe) Table() Table {
 	}
 	t.leaveOut("mtp", "a head for tokens after the next, which is not supported for ernie4_5_moe", m.Prefix+"mtp_*")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Ernie45Moe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		Interleaved: true,
+		HeadBias:    m.HeadBias,
+	}}
 }

@@ -7,6 +7,7 @@ type Exaone struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "exaone",
+		Plain:         true,
 		Architectures: []string{"ExaoneForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseExaone(config) },
 		Docs: Docs{
@@ -55,4 +56,9 @@ func (m *Exaone) Table() Table {
 	t.publishedAs(asPublished, exaoneNames)
 	t.drop(dropInvFreq, m.Prefix+"rotary.inv_freq", m.Prefix+"h.*.attn.attention.rotary.inv_freq")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Exaone) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense}
 }

@@ -1,6 +1,10 @@
 package arch
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
 
 // Exaone4 is the configuration of model type "exaone4" (EXAONE 4.0): norms after attention and MLP instead of before
 // them, norms of query and key heads, and in large models three sliding layers before each full one, which has no rope.
@@ -13,6 +17,7 @@ type Exaone4 struct {
 func init() {
 	register(Arch{
 		ModelType:     "exaone4",
+		Plain:         true,
 		Architectures: []string{"Exaone4ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseExaone4(config) },
 		GGUF:          []GGUF{ggufExaone4},
@@ -72,4 +77,13 @@ func (m *Exaone4) Table() Table {
 		m.mlp(t, layer+"mlp", m.Intermediate)
 		t.norm(layer+"post_feedforward_layernorm", hidden, false)
 	})
+}
+
+// Decoder implements [Described].
+func (m *Exaone4) Decoder() Decoder {
+	d := decoder.Description{Norms: decoder.After, HeadNorms: decoder.QK}
+	if m.Hybrid {
+		d.RopeLayers = m.slidingLayers()
+	}
+	return Decoder{Dense: &m.Dense, Description: d}
 }

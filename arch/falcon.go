@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Falcon is the configuration of model type "falcon": LayerNorms, a rope, and a plain MLP that mostly reads the input
 // of attention. Queries, keys and values are one tensor. Absent keys have the defaults of transformers 5.23; sizes are
 // required.
@@ -12,6 +14,7 @@ type Falcon struct {
 func init() {
 	register(Arch{
 		ModelType:     "falcon",
+		Plain:         true,
 		Architectures: []string{"FalconForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseFalcon(config) },
 		Docs: Docs{
@@ -98,4 +101,17 @@ func (m *Falcon) Table() Table {
 	t.drop(dropInvFreq, m.Prefix+"h.*.self_attention.rotary_emb.inv_freq",
 		m.Prefix+"h.*.self_attention.maybe_rotary.inv_freq")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Falcon) Decoder() Decoder {
+	d := decoder.Description{
+		Norm:     decoder.Norm{LayerNorm: true, Bias: true},
+		Parallel: m.Parallel,
+		Plain:    decoder.UpDown,
+	}
+	if m.Parallel && !m.TwoNorms {
+		d.Norms = decoder.BeforeShared
+	}
+	return Decoder{Dense: &m.Dense, Description: d}
 }

@@ -1,5 +1,11 @@
 package arch
 
+import (
+	"math"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
+
 // Gemma is the configuration of model type "gemma": a pre-norm decoder with norm weights used as 1 + w in float32, and
 // embeddings multiplied by sqrt(hidden). Absent keys have the defaults of transformers 5.23; sizes are required.
 type Gemma struct{ Dense }
@@ -7,6 +13,7 @@ type Gemma struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "gemma",
+		Plain:         true,
 		Architectures: []string{"GemmaForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGemma(config) },
 		GGUF:          []GGUF{ggufGemma},
@@ -41,3 +48,11 @@ func (m *Gemma) Facts() Facts { return m.facts("gemma", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *Gemma) Table() Table { return m.preNorm("gemma", true) }
+
+// Decoder implements [Described].
+func (m *Gemma) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:           decoder.Norm{Offset: true},
+		EmbeddingScale: math.Sqrt(float64(m.Hidden)),
+	}}
+}

@@ -1,5 +1,11 @@
 package arch
 
+import (
+	"math"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
+
 // Gemma3 is the configuration of the text model of model type "gemma3", alone (gemma3_text) or in a multimodal
 // checkpoint. The vision tower is not imported. It has norms before and after attention and MLP, with weights used as 1
 // + w in float32; query and key norms per head; sliding layers, with their own rope, alternating with full ones; and
@@ -20,6 +26,7 @@ type Gemma3 struct {
 func init() {
 	register(Arch{
 		ModelType: "gemma3",
+		Plain:     true,
 		Aliases:   []string{"gemma3_text"},
 		// Most published checkpoints use the first.
 		Architectures: []string{"Gemma3ForConditionalGeneration", "Gemma3ForCausalLM"},
@@ -116,5 +123,21 @@ func (t *Table) dropTowers(modelType string) {
 	}
 	for _, name := range []string{"audio_tower", "embed_audio"} {
 		t.leaveOut(name, "sound is not supported, the text model is imported", "model."+name+".*", name+".*")
+	}
+}
+
+// Decoder implements [Described].
+func (m *Gemma3) Decoder() Decoder {
+	return Decoder{
+		Dense:       &Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope},
+		SlidingRope: &m.SlidingRope,
+		Description: decoder.Description{
+			Norm:           decoder.Norm{Offset: true},
+			Norms:          decoder.Around,
+			HeadNorms:      decoder.QK,
+			AttentionScale: 1 / math.Sqrt(m.QueryScalar),
+			EmbeddingScale: math.Sqrt(float64(m.Hidden)),
+			LogitCap:       m.LogitCap,
+		},
 	}
 }

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Glm is the configuration of model type "glm" (GLM-4, GLM-Edge): a pre-norm decoder whose rope rotates neighbouring
 // channels of half of each head. Checkpoints have gate and up in one tensor. Absent keys have the defaults of
 // transformers 5.23; sizes are required.
@@ -8,6 +10,7 @@ type Glm struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "glm",
+		Plain:         true,
 		Architectures: []string{"GlmForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGlm(config) },
 		GGUF:          []GGUF{ggufGlm},
@@ -53,4 +56,9 @@ func (m *Dense) fusesGateUp(t *Table) {
 		mlp := m.layer(i) + "mlp."
 		t.fuses(mlp+"gate_up_proj", mlp+"gate_proj", mlp+"up_proj")
 	}
+}
+
+// Decoder implements [Described].
+func (m *Glm) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
 }

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Glm4 is the configuration of model type "glm4" (GLM-4-0414, GLM-Z1): glm with further norms after attention and MLP.
 // Absent keys have the defaults of transformers 5.23; sizes are required.
 type Glm4 struct{ Dense }
@@ -7,6 +9,7 @@ type Glm4 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "glm4",
+		Plain:         true,
 		Aliases:       []string{"glm4v", "glm4v_text"},
 		Towers:        []string{"glm4v"},
 		Architectures: []string{"Glm4ForCausalLM", "Glm4vForConditionalGeneration"},
@@ -44,4 +47,15 @@ func (m *Glm4) Table() Table {
 	m.fusesGateUp(&t)
 	t.dropTowers("glm4")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Glm4) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Interleaved: true,
+		Norms: decoder.Norms{
+			Mixer: "input_layernorm", MixerPost: "post_self_attn_layernorm",
+			Network: "post_attention_layernorm", NetworkPost: "post_mlp_layernorm",
+		},
+	}}
 }

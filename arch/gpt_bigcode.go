@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // GPTBigCode is the configuration of model type "gpt_bigcode" (SantaCoder, StarCoder): [GPT2] whose query heads read
 // one key and value head. Matrices are not transposed. Absent keys have the defaults of transformers 5.23; sizes are
 // required.
@@ -11,6 +13,7 @@ type GPTBigCode struct {
 func init() {
 	register(Arch{
 		ModelType:     "gpt_bigcode",
+		Plain:         true,
 		Architectures: []string{"GPTBigCodeForCausalLM"},
 		Names: []string{
 			"n_embd", "hidden_size",
@@ -77,4 +80,18 @@ func (m *GPTBigCode) Table() Table {
 	t.publishedAs(asPublished, gpt2Names, m.groupedQKV())
 	t.drop("a mask that follows from positions", m.Prefix+"h.*.attn.bias", m.Prefix+"h.*.attn.masked_bias")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *GPTBigCode) Decoder() Decoder {
+	d := decoder.Description{
+		Norm:       decoder.Norm{LayerNorm: true, Bias: true},
+		RopeLayers: make([]bool, m.Layers),
+		Plain:      decoder.UpDown,
+		Positions:  m.Context,
+	}
+	if m.Unscaled {
+		d.AttentionScale = 1
+	}
+	return Decoder{Dense: &m.Dense, Description: d}
 }

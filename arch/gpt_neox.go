@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // GPTNeoX is the configuration of model type "gpt_neox" (Pythia, GPT-NeoX): LayerNorms, a rope that rotates a part of
 // each head, and an MLP that reads the same input as attention. Queries, keys and values are published in one tensor,
 // head by head. Absent keys have the defaults of transformers 5.23; sizes are required.
@@ -11,6 +13,7 @@ type GPTNeoX struct {
 func init() {
 	register(Arch{
 		ModelType:     "gpt_neox",
+		Plain:         true,
 		Architectures: []string{"GPTNeoXForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGPTNeoX(config) },
 		GGUF:          []GGUF{ggufGPTNeoX},
@@ -81,4 +84,13 @@ func (m *GPTNeoX) Table() Table {
 		m.Prefix+"layers.*.attention.masked_bias")
 	t.drop(dropInvFreq, m.Prefix+"layers.*.attention.rotary_emb.inv_freq")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *GPTNeoX) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:     decoder.Norm{LayerNorm: true, Bias: true},
+		Parallel: m.Parallel,
+		Plain:    decoder.UpDown,
+	}}
 }

@@ -1,6 +1,10 @@
 package arch
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
 
 // GptOss is the configuration of model type "gpt_oss": experts with biases and a clamped activation in every layer,
 // attention with sinks, and sliding windows in some layers. Absent keys have the defaults of transformers 5.23; sizes
@@ -13,6 +17,7 @@ type GptOss struct {
 func init() {
 	register(Arch{
 		ModelType:     "gpt_oss",
+		Plain:         true,
 		Architectures: []string{"GptOssForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGptOss(config) },
 		Chat:          &Chat{Marks: []string{"gptoss", "gpt_oss"}, Parser: "harmony", Renderer: "harmony", Thinks: true},
@@ -133,4 +138,13 @@ func inTurns(n, rows, size int64) []Run {
 			Run{Begin: begin + size, Count: size, Step: 2 * size, Times: rows})
 	}
 	return runs
+}
+
+// Decoder implements [Described].
+func (m *GptOss) Decoder() Decoder {
+	return Decoder{
+		Dense:       &m.Dense,
+		Mixture:     &m.Mixture,
+		Description: decoder.Description{Sinks: everyLayer(m.Layers)},
+	}
 }

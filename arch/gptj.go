@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // GPTJ is the configuration of model type "gptj" (GPT-J): LayerNorms, a rope of neighbouring channels that rotates a
 // part of each head, and a plain MLP that reads the same norm as attention. Absent keys have the defaults of
 // transformers 5.23; sizes are required.
@@ -8,6 +10,7 @@ type GPTJ struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "gptj",
+		Plain:         true,
 		Architectures: []string{"GPTJForCausalLM"},
 		Names: []string{
 			"n_embd", "hidden_size",
@@ -66,4 +69,16 @@ func (m *GPTJ) Table() Table {
 	t.publishedAs(asPublished, gptJNames)
 	t.drop("a mask that follows from positions", m.Prefix+"h.*.attn.bias", m.Prefix+"h.*.attn.masked_bias")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *GPTJ) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:        decoder.Norm{LayerNorm: true, Bias: true},
+		Norms:       decoder.BeforeShared,
+		Parallel:    true,
+		Interleaved: true,
+		Plain:       decoder.UpDown,
+		HeadBias:    true,
+	}}
 }

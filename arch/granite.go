@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Granite is the configuration of model type "granite": Llama with four multipliers. Absent keys have the defaults of
 // transformers 5.23; sizes are required.
 type Granite struct {
@@ -13,6 +15,7 @@ type Granite struct {
 func init() {
 	register(Arch{
 		ModelType:     "granite",
+		Plain:         true,
 		Architectures: []string{"GraniteForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGranite(config) },
 		GGUF:          []GGUF{ggufGranite},
@@ -43,3 +46,13 @@ func (m *Granite) Facts() Facts { return m.facts("granite", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *Granite) Table() Table { return m.preNorm("granite", false) }
+
+// Decoder implements [Described].
+func (m *Granite) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		EmbeddingScale: m.EmbeddingScale,
+		AttentionScale: m.AttentionScale,
+		ResidualScale:  m.ResidualScale,
+		LogitScale:     1 / m.LogitDivisor,
+	}}
+}

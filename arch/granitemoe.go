@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // GraniteMoe is the configuration of model type "granitemoe": [Granite] with experts in every layer. Absent keys have
 // the defaults of transformers 5.23; sizes are required.
 type GraniteMoe struct {
@@ -10,6 +12,7 @@ type GraniteMoe struct {
 func init() {
 	register(Arch{
 		ModelType:     "granitemoe",
+		Plain:         true,
 		Architectures: []string{"GraniteMoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGraniteMoe(config) },
 		GGUF:          []GGUF{ggufGraniteMoe},
@@ -54,4 +57,14 @@ func (m *GraniteMoe) Table() Table {
 		[]string{".mlp.gate.", block + "router.", ".mlp.", block},
 	)
 	return t
+}
+
+// Decoder implements [Described].
+func (m *GraniteMoe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		EmbeddingScale: m.EmbeddingScale,
+		AttentionScale: m.AttentionScale,
+		ResidualScale:  m.ResidualScale,
+		LogitScale:     1 / m.LogitDivisor,
+	}}
 }

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Helium is the configuration of model type "helium": a pre-norm decoder whose rope rotates neighbouring channels.
 // Absent keys have the defaults of transformers 5.23; sizes are required.
 type Helium struct{ Dense }
@@ -7,6 +9,7 @@ type Helium struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "helium",
+		Plain:         true,
 		Architectures: []string{"HeliumForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseHelium(config) },
 		Docs:          Docs{Variants: "rope of neighbouring channels, biases, tied embeddings"},
@@ -30,3 +33,8 @@ func (m *Helium) Facts() Facts { return m.facts("helium", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *Helium) Table() Table { return m.preNorm("helium", false) }
+
+// Decoder implements [Described].
+func (m *Helium) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
+}

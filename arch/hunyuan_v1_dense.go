@@ -1,6 +1,10 @@
 package arch
 
-import "math"
+import (
+	"math"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
 
 // HunYuanDense is the configuration of model type "hunyuan_v1_dense" (Hunyuan 0.5B to 7B): a pre-norm decoder with
 // norms of query and key heads after rope. Absent keys have the defaults of transformers 5.23; sizes are required.
@@ -9,6 +13,7 @@ type HunYuanDense struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "hunyuan_v1_dense",
+		Plain:         true,
 		Architectures: []string{"HunYuanDenseV1ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseHunYuanDense(config) },
 		GGUF:          []GGUF{ggufHunYuan},
@@ -62,4 +67,11 @@ func (m *HunYuanDense) Table() Table {
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		m.mlp(t, layer+"mlp", m.Intermediate)
 	})
+}
+
+// Decoder implements [Described].
+func (m *HunYuanDense) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		HeadNorms: decoder.HeadNorms{Q: "query_layernorm", K: "key_layernorm", AfterRope: true},
+	}}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+
+	"github.com/ingotml/ingot/arch/decoder"
 )
 
 // HunYuanMoe is the configuration of model type "hunyuan_v1_moe" (Hunyuan A13B): [HunYuanDense] with experts and a
@@ -16,6 +18,7 @@ type HunYuanMoe struct {
 func init() {
 	register(Arch{
 		ModelType:     "hunyuan_v1_moe",
+		Plain:         true,
 		Architectures: []string{"HunYuanMoEV1ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseHunYuanMoe(config) },
 		GGUF:          []GGUF{ggufHunYuanMoe},
@@ -72,4 +75,11 @@ func (m *HunYuanMoe) Table() Table {
 	})
 	t.also([]string{".mlp.gate.", ".mlp.gate.wg.", ".mlp.shared_experts.", ".mlp.shared_mlp."})
 	return t
+}
+
+// Decoder implements [Described].
+func (m *HunYuanMoe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		HeadNorms: decoder.HeadNorms{Q: "query_layernorm", K: "key_layernorm", AfterRope: true},
+	}}
 }

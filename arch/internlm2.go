@@ -8,6 +8,7 @@ type InternLM2 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "internlm2",
+		Plain:         true,
 		Architectures: []string{"InternLM2ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseInternLM2(config) },
 		Docs: Docs{
@@ -47,4 +48,9 @@ func (m *InternLM2) Table() Table {
 	t := m.preNorm("internlm2", false)
 	t.publishedAs(asPublished, internLM2Names, m.groupedQKV())
 	return t
+}
+
+// Decoder implements [Described].
+func (m *InternLM2) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense}
 }

@@ -27,6 +27,7 @@ type Llama struct {
 func init() {
 	register(Arch{
 		ModelType: "llama",
+		Plain:     true,
 		Aliases:   []string{mistral, internLM, internLM3, "xverse"},
 		// The first published conversions have the second spelling.
 		Architectures: []string{
@@ -110,4 +111,11 @@ func (m *Llama) Table() Table {
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		m.mlp(t, layer+"mlp", m.Intermediate)
 	})
+}
+
+// Decoder implements [Described].
+func (m *Llama) Decoder() Decoder {
+	return Decoder{
+		Dense: &Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope},
+	}
 }

@@ -3,6 +3,8 @@ package arch
 import (
 	"math"
 	"strings"
+
+	"github.com/ingotml/ingot/arch/decoder"
 )
 
 // MiniCPM is the configuration of model type "minicpm" (MiniCPM, MiniCPM-MoE, MiniCPM4): Llama with scaled embeddings,
@@ -19,6 +21,7 @@ type MiniCPM struct {
 func init() {
 	register(Arch{
 		ModelType:     "minicpm",
+		Plain:         true,
 		Architectures: []string{"MiniCPMForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMiniCPM(config) },
 		Docs: Docs{
@@ -74,4 +77,17 @@ func (m *MiniCPM) Table() Table {
 		}
 	}
 	return t
+}
+
+// Decoder implements [Described].
+func (m *MiniCPM) Decoder() Decoder {
+	d := Decoder{Dense: &m.Dense, Description: decoder.Description{
+		EmbeddingScale: m.EmbeddingScale,
+		ResidualScale:  m.ResidualScale,
+		LogitScale:     m.LogitScale,
+	}}
+	if m.Mixture.Experts.Count > 0 {
+		d.Mixture = &m.Mixture
+	}
+	return d
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
+
+	"github.com/ingotml/ingot/arch/decoder"
 )
 
 // MiniMaxM2 is the configuration of model type "minimax_m2": a pre-norm decoder with norms of whole rows of queries and
@@ -17,6 +19,7 @@ type MiniMaxM2 struct {
 func init() {
 	register(Arch{
 		ModelType:     "minimax_m2",
+		Plain:         true,
 		Architectures: []string{"MiniMaxM2ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMiniMaxM2(config) },
 		GGUF:          []GGUF{ggufMiniMaxM2},
@@ -75,4 +78,11 @@ func (m *MiniMaxM2) Table() Table {
 		{".mlp.gate." + bias, ".block_sparse_moe." + bias}, {".mlp.gate." + bias, ".mlp." + bias},
 	}, blockSparse...)...)
 	return t
+}
+
+// Decoder implements [Described].
+func (m *MiniMaxM2) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.Row},
+	}}
 }

@@ -7,6 +7,7 @@ type Ministral struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "ministral",
+		Plain:         true,
 		Architectures: []string{"MinistralForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMinistral(config) },
 		Docs:          Docs{Variants: "sliding layers by `layer_types`, or all"},
@@ -34,3 +35,8 @@ func (m *Ministral) Facts() Facts { return m.facts("ministral", m.Rope, m.Table(
 
 // Table implements [Model].
 func (m *Ministral) Table() Table { return m.preNorm("ministral", false) }
+
+// Decoder implements [Described].
+func (m *Ministral) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense}
+}

@@ -1,6 +1,10 @@
 package arch
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
 
 // Ministral3 is the configuration of model type "ministral3" (Ministral 3) and of the text model of "mistral3" (Mistral
 // Small 3, Ministral 3 with pictures), whose text part is a ministral3 or a mistral. The queries of a ministral3 grow
@@ -16,6 +20,7 @@ type Ministral3 struct {
 func init() {
 	register(Arch{
 		ModelType:     "ministral3",
+		Plain:         true,
 		Aliases:       []string{"mistral3"},
 		Architectures: []string{"Ministral3ForCausalLM", "Mistral3ForConditionalGeneration"},
 		Parse:         parseMistral3,
@@ -85,4 +90,11 @@ func (m *Ministral3) Table() Table {
 	t := m.preNorm("ministral3", false)
 	t.dropTowers("ministral3")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Ministral3) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Growth: decoder.Growth{Beta: m.GrowthBeta, Context: m.GrowthContext},
+	}}
 }

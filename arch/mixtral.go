@@ -10,6 +10,7 @@ type Mixtral struct {
 func init() {
 	register(Arch{
 		ModelType:     "mixtral",
+		Plain:         true,
 		Architectures: []string{"MixtralForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMixtral(config) },
 		GGUF:          []GGUF{ggufLlama},
@@ -44,4 +45,9 @@ func (m *Mixtral) Table() Table {
 	t := m.decodes("mixtral", m.Mixture, nil)
 	t.also(blockSparse...)
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Mixtral) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
 }

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Nemotron is the configuration of model type "nemotron" (Nemotron-4, Minitron): a pre-norm decoder with LayerNorms
 // whose weights are used as 1 + w, a partial rope, and a plain MLP that squares the positive part. Absent keys have
 // the defaults of transformers 5.23; sizes are required.
@@ -8,6 +10,7 @@ type Nemotron struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "nemotron",
+		Plain:         true,
 		Architectures: []string{"NemotronForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseNemotron(config) },
 		GGUF:          []GGUF{ggufNemotron},
@@ -41,4 +44,12 @@ func (m *Nemotron) Table() Table {
 		t.layerNorm(layer+"post_attention_layernorm", hidden)
 		m.plainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
 	})
+}
+
+// Decoder implements [Described].
+func (m *Nemotron) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:  decoder.Norm{LayerNorm: true, Bias: true, Offset: true},
+		Plain: decoder.UpDown,
+	}}
 }

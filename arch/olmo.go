@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Olmo is the configuration of model type "olmo" (OLMo 1): a pre-norm decoder whose LayerNorms have no weights. Absent
 // keys have the defaults of transformers 5.23; sizes are required.
 type Olmo struct {
@@ -10,6 +12,7 @@ type Olmo struct {
 func init() {
 	register(Arch{
 		ModelType:     "olmo",
+		Plain:         true,
 		Architectures: []string{"OlmoForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseOlmo(config) },
 		GGUF:          []GGUF{ggufOlmo},
@@ -39,4 +42,12 @@ func (m *Olmo) Table() Table {
 		m.projections(t, layer+"self_attn", m.queries())
 		m.mlp(t, layer+"mlp", m.Intermediate)
 	})
+}
+
+// Decoder implements [Described].
+func (m *Olmo) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm: decoder.Norm{LayerNorm: true, Unweighed: true},
+		Clip: m.Clip,
+	}}
 }

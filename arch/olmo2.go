@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Olmo2 is the configuration of model type "olmo2": norms after attention and MLP instead of before them, and norms of
 // queries and keys over all heads of a row. Absent keys have the defaults of transformers 5.23; sizes are required.
 type Olmo2 struct{ Dense }
@@ -7,6 +9,7 @@ type Olmo2 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "olmo2",
+		Plain:         true,
 		Architectures: []string{"Olmo2ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseOlmo2(config) },
 		GGUF:          []GGUF{ggufOlmo2},
@@ -46,4 +49,12 @@ func (m *Dense) postNorm(modelType string) Table {
 func (m *Dense) wholeNorms(t *Table, name string) {
 	t.add(name+".q_norm.weight", queryRows(m.Heads, m.KVHeads), m.queries())
 	t.add(name+".k_norm.weight", keyRows(m.Heads, m.KVHeads), int64(m.KVHeads)*int64(m.HeadDim))
+}
+
+// Decoder implements [Described].
+func (m *Olmo2) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.Row},
+		Norms:     decoder.After,
+	}}
 }

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Olmo3 is the configuration of model type "olmo3": olmo2 with three sliding layers before each full one. Scaling of
 // the rope is for full layers only. Absent keys have the defaults of transformers 5.23; sizes are required.
 type Olmo3 struct {
@@ -10,6 +12,7 @@ type Olmo3 struct {
 func init() {
 	register(Arch{
 		ModelType:     "olmo3",
+		Plain:         true,
 		Architectures: []string{"Olmo3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseOlmo3(config) },
 		GGUF:          []GGUF{ggufOlmo2},
@@ -46,3 +49,11 @@ func (m *Olmo3) Facts() Facts { return m.facts("olmo3", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *Olmo3) Table() Table { return m.postNorm("olmo3") }
+
+// Decoder implements [Described].
+func (m *Olmo3) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, SlidingRope: &m.SlidingRope, Description: decoder.Description{
+		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.Row},
+		Norms:     decoder.After,
+	}}
+}

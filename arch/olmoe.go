@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Olmoe is the configuration of model type "olmoe": a pre-norm decoder with experts in every layer and norms of whole
 // rows of queries and keys. Absent keys have the defaults of transformers 5.23; sizes are required.
 type Olmoe struct {
@@ -11,6 +13,7 @@ type Olmoe struct {
 func init() {
 	register(Arch{
 		ModelType:     "olmoe",
+		Plain:         true,
 		Architectures: []string{"OlmoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseOlmoe(config) },
 		GGUF:          []GGUF{ggufOlmoe},
@@ -38,3 +41,11 @@ func (m *Olmoe) Facts() Facts { return m.facts("olmoe", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *Olmoe) Table() Table { return m.decodes("olmoe", m.Mixture, m.wholeNorms) }
+
+// Decoder implements [Described].
+func (m *Olmoe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.Row},
+		Clip:      m.Clip,
+	}}
+}

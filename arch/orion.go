@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Orion is the configuration of model type "orion": Llama with LayerNorms. Absent keys have the defaults of its
 // publisher's configuration_orion.py; sizes are required.
 type Orion struct{ Dense }
@@ -7,6 +9,7 @@ type Orion struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "orion",
+		Plain:         true,
 		Architectures: []string{"OrionForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseOrion(config) },
 		Docs:          Docs{Variants: "LayerNorms, tied embeddings", Code: equals("stablelm")},
@@ -39,4 +42,12 @@ func (m *Orion) Table() Table {
 		t.layerNorm(layer+"post_attention_layernorm", hidden)
 		m.mlp(t, layer+"mlp", m.Intermediate)
 	})
+}
+
+// Decoder implements [Described].
+func (m *Orion) Decoder() Decoder {
+	return Decoder{
+		Dense:       &m.Dense,
+		Description: decoder.Description{Norm: decoder.Norm{LayerNorm: true, Bias: true}},
+	}
 }

@@ -1,6 +1,10 @@
 package arch
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
 
 // Phi is the configuration of model type "phi" (Phi-1, Phi-1.5, Phi-2): LayerNorms, biases, a rope that rotates a part
 // of each head, and a plain MLP that reads the same norm as attention. The first publications ("phi-msft") have other
@@ -14,6 +18,7 @@ type Phi struct {
 func init() {
 	register(Arch{
 		ModelType:     "phi",
+		Plain:         true,
 		Aliases:       []string{"phi-msft"},
 		Architectures: []string{"PhiForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParsePhi(config) },
@@ -86,4 +91,19 @@ func (m *Phi) Table() Table {
 	t.publishedAs(asPublishedFirst, phiFirstNames, m.joinedQKV())
 	t.drop(dropInvFreq, m.Prefix+"h.*.mixer.rotary_emb.inv_freq")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Phi) Decoder() Decoder {
+	d := decoder.Description{
+		Norm:     decoder.Norm{LayerNorm: true, Bias: true},
+		Norms:    decoder.BeforeShared,
+		Parallel: true,
+		Plain:    decoder.UpDown,
+		HeadBias: true,
+	}
+	if m.QKNorm {
+		d.HeadNorms = decoder.HeadNorms{Q: "q_layernorm", K: "k_layernorm"}
+	}
+	return Decoder{Dense: &m.Dense, Description: d}
 }

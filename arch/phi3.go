@@ -13,6 +13,7 @@ type Phi3 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "phi3",
+		Plain:         true,
 		Architectures: []string{"Phi3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParsePhi3(config) },
 		GGUF:          []GGUF{ggufPhi3},
@@ -77,4 +78,9 @@ func (m *Phi3) Table() Table {
 		t.fuses(mlp+"gate_up_proj", mlp+"gate_proj", mlp+"up_proj")
 	}
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Phi3) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense}
 }

@@ -8,6 +8,7 @@ type Phi4Multimodal struct{ Phi3 }
 func init() {
 	register(Arch{
 		ModelType:     "phi4_multimodal",
+		Plain:         true,
 		Aliases:       []string{"phi4mm"},
 		Architectures: []string{"Phi4MultimodalForCausalLM", "Phi4MMForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParsePhi4Multimodal(config) },

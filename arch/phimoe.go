@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Phimoe is the configuration of model type "phimoe" (Phi-3.5 MoE): a pre-norm decoder with LayerNorms, and two
 // experts per token of a router that masks scores (SparseMixer) in every layer. Absent keys have the defaults of
 // transformers 5.23; sizes are required.
@@ -12,6 +14,7 @@ type Phimoe struct {
 func init() {
 	register(Arch{
 		ModelType:     "phimoe",
+		Plain:         true,
 		Architectures: []string{"PhimoeForCausalLM", "PhiMoEForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParsePhimoe(config) },
 		GGUF:          []GGUF{ggufPhimoe},
@@ -82,4 +85,12 @@ func (m *Phimoe) Table() Table {
 		m.headBias(&t)
 	}
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Phimoe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		Norm:     decoder.Norm{LayerNorm: true, Bias: true},
+		HeadBias: m.HeadBias,
+	}}
 }

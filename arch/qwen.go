@@ -10,6 +10,7 @@ type Qwen struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "qwen",
+		Plain:         true,
 		Architectures: []string{"QWenLMHeadModel"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen(config) },
 		Docs: Docs{
@@ -71,4 +72,9 @@ func (m *Qwen) Table() Table {
 	t.drop(dropInvFreq, m.Prefix+"rotary_emb.inv_freq")
 	t.drop("a mask that follows from positions", m.Prefix+"h.*.attn.masked_bias")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Qwen) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense}
 }

@@ -7,6 +7,7 @@ type Qwen2 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType: "qwen2",
+		Plain:     true,
 		Aliases:   []string{"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_audio", "mimo"},
 		Towers:    []string{"qwen2_vl", "qwen2_5_vl", "qwen2_audio"},
 		Architectures: []string{
@@ -46,4 +47,9 @@ func (m *Qwen2) Table() Table {
 	t.dropTowers("qwen2")
 	t.leaveOut("mtp_layers", "predicts further tokens, which is not supported for this type", m.Prefix+"mtp_layers.*")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Qwen2) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense}
 }

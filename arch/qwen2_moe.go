@@ -10,6 +10,7 @@ type Qwen2Moe struct {
 func init() {
 	register(Arch{
 		ModelType:     "qwen2_moe",
+		Plain:         true,
 		Architectures: []string{"Qwen2MoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen2Moe(config) },
 		GGUF:          []GGUF{ggufQwen2Moe},
@@ -60,3 +61,8 @@ func (m *Qwen2Moe) Facts() Facts { return m.facts("qwen2_moe", m.Rope, m.Table()
 
 // Table implements [Model].
 func (m *Qwen2Moe) Table() Table { return m.decodes("qwen2_moe", m.Mixture, nil) }
+
+// Decoder implements [Described].
+func (m *Qwen2Moe) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
+}

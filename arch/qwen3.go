@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Qwen3 is the configuration of model type "qwen3": a pre-norm decoder with grouped-query attention, RMS norms of each
 // query and key head before rope, and a gated MLP. Absent keys have the defaults of transformers 5.23; sizes are
 // required.
@@ -16,6 +18,7 @@ type Qwen3 struct {
 func init() {
 	register(Arch{
 		ModelType:     "qwen3",
+		Plain:         true,
 		Aliases:       []string{"qwen3_vl", "qwen3_vl_text"},
 		Towers:        []string{"qwen3_vl"},
 		Architectures: []string{"Qwen3ForCausalLM", "Qwen3VLForConditionalGeneration"},
@@ -106,4 +109,12 @@ func (m *Qwen3) Table() Table {
 	})
 	t.dropTowers("qwen3")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Qwen3) Decoder() Decoder {
+	return Decoder{
+		Dense:       &Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope},
+		Description: decoder.Description{HeadNorms: decoder.QK},
+	}
 }

@@ -1,6 +1,10 @@
 package arch
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
 
 // Qwen3Moe is the configuration of model type "qwen3_moe": [Qwen3] with experts in place of the MLP in some or all
 // layers. The router's probabilities are a softmax over all experts. With NormTopK those of the selected experts are
@@ -18,6 +22,7 @@ type Qwen3Moe struct {
 func init() {
 	register(Arch{
 		ModelType:     "qwen3_moe",
+		Plain:         true,
 		Aliases:       []string{"qwen3_vl_moe", "qwen3_vl_moe_text"},
 		Towers:        []string{"qwen3_vl_moe"},
 		Architectures: []string{"Qwen3MoeForCausalLM", "Qwen3VLMoeForConditionalGeneration"},
@@ -96,4 +101,13 @@ func (m *Qwen3Moe) Table() Table {
 	t.transposesExperts("", "") // Qwen3-VL is published so
 	t.dropTowers("qwen3_moe")
 	return t
+}
+
+// Decoder implements [Described].
+func (m *Qwen3Moe) Decoder() Decoder {
+	return Decoder{
+		Dense:       &Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope},
+		Mixture:     &Mixture{Experts: m.Experts, Sparse: m.Sparse},
+		Description: decoder.Description{HeadNorms: decoder.QK},
+	}
 }

@@ -7,6 +7,7 @@ type SeedOss struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "seed_oss",
+		Plain:         true,
 		Architectures: []string{"SeedOssForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseSeedOss(config) },
 		GGUF:          []GGUF{ggufSeedOss},
@@ -34,3 +35,8 @@ func (m *SeedOss) Facts() Facts { return m.facts("seed_oss", m.Rope, m.Table()) 
 
 // Table implements [Model].
 func (m *SeedOss) Table() Table { return m.preNorm("seed_oss", false) }
+
+// Decoder implements [Described].
+func (m *SeedOss) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense}
+}

@@ -1,6 +1,10 @@
 package arch
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch/decoder"
+)
 
 // SmolLM3 is the configuration of model type "smollm3": Llama whose every fourth layer has no rope. Absent keys have
 // the defaults of transformers 5.23; sizes are required.
@@ -12,6 +16,7 @@ type SmolLM3 struct {
 func init() {
 	register(Arch{
 		ModelType:     "smollm3",
+		Plain:         true,
 		Architectures: []string{"SmolLM3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseSmolLM3(config) },
 		GGUF:          []GGUF{ggufSmolLM3},
@@ -69,3 +74,8 @@ func (m *SmolLM3) Facts() Facts { return m.facts("smollm3", m.Rope, m.Table()) }
 
 // Table implements [Model].
 func (m *SmolLM3) Table() Table { return m.preNorm("smollm3", false) }
+
+// Decoder implements [Described].
+func (m *SmolLM3) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{RopeLayers: m.Rotates}}
+}

@@ -10,6 +10,7 @@ type SolarOpen struct {
 func init() {
 	register(Arch{
 		ModelType:     "solar_open",
+		Plain:         true,
 		Architectures: []string{"SolarOpenForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseSolarOpen(config) },
 		GGUF:          []GGUF{ggufGlm4Moe},
@@ -39,3 +40,8 @@ func (m *SolarOpen) Facts() Facts { return m.facts("solar_open", m.Rope, m.Table
 
 // Table implements [Model].
 func (m *SolarOpen) Table() Table { return m.decodes("solar_open", m.Mixture, nil) }
+
+// Decoder implements [Described].
+func (m *SolarOpen) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
+}

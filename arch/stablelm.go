@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // StableLM is the configuration of model type "stablelm" (StableLM 2, 3B and 12B): a decoder with LayerNorms and a
 // partial rope, whose MLP may read the same norm as attention. Absent keys have the defaults of transformers 5.23;
 // sizes are required.
@@ -12,6 +14,7 @@ type StableLM struct {
 func init() {
 	register(Arch{
 		ModelType:     "stablelm",
+		Plain:         true,
 		Architectures: []string{"StableLmForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseStableLM(config) },
 		GGUF:          []GGUF{ggufStableLM},
@@ -65,4 +68,16 @@ func (m *Dense) headNorm(t *Table, name string, heads int, by Split) {
 	s.Forms = []Form{{
 		Layout: eachHead, Make: Stack, Count: n, Names: []string{name + ".norms.*.weight"}, Shapes: [][]int64{{dim}},
 	}}
+}
+
+// Decoder implements [Described].
+func (m *StableLM) Decoder() Decoder {
+	d := decoder.Description{Norm: decoder.Norm{LayerNorm: true, Bias: true}, Parallel: m.Parallel}
+	if m.QKNorm {
+		d.HeadNorms = decoder.HeadNorms{Q: "q_layernorm", K: "k_layernorm", Over: decoder.OwnHead}
+	}
+	if m.Parallel {
+		d.Norms = decoder.BeforeShared
+	}
+	return Decoder{Dense: &m.Dense, Description: d}
 }

@@ -1,5 +1,7 @@
 package arch
 
+import "github.com/ingotml/ingot/arch/decoder"
+
 // Starcoder2 is the configuration of model type "starcoder2": a pre-norm decoder with LayerNorms, biases and a plain
 // MLP. Absent keys have the defaults of transformers 5.23; sizes are required.
 type Starcoder2 struct{ Dense }
@@ -7,6 +9,7 @@ type Starcoder2 struct{ Dense }
 func init() {
 	register(Arch{
 		ModelType:     "starcoder2",
+		Plain:         true,
 		Architectures: []string{"Starcoder2ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseStarcoder2(config) },
 		GGUF:          []GGUF{ggufStarcoder2},
@@ -43,4 +46,12 @@ func (m *Starcoder2) Table() Table {
 		t.layerNorm(layer+"post_attention_layernorm", hidden)
 		m.plainMLP(t, layer+"mlp.c_fc", layer+"mlp.c_proj")
 	})
+}
+
+// Decoder implements [Described].
+func (m *Starcoder2) Decoder() Decoder {
+	return Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:  decoder.Norm{LayerNorm: true, Bias: true},
+		Plain: decoder.Plain{Up: "c_fc", Down: "c_proj"},
+	}}
 }
