@@ -9,7 +9,7 @@ TOKENIZER_VENV := .cache/bench-tokenizer-venv
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 # Packages with goroutines or locks: `make test-race` runs their tests under the race detector.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
-RACE    := ./internal/limits/jsonfit ./internal/limits/conns/... ./internal/limits/loglimit ./internal/limits/work ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat ./chat/prompt ./chat/jinja/... \
+RACE    := ./internal/limits/jsonfit ./internal/limits/conns/... ./internal/limits/loglimit ./internal/limits/work ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat ./prompt ./chat/jinja/... \
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./internal/child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
@@ -98,15 +98,15 @@ check:
 
 # Known vulnerabilities of Go and of modules that the code reaches: docs/design/supply.md says what to do about one.
 vulns:
-	$(GO) run ./internal/supply/vulns ./...
+	$(GO) run ./cmd/supply/vulns ./...
 
 # Writes THIRD_PARTY_NOTICES.txt after a change of modules. Its test fails for a license that is not allowed.
 licenses:
-	$(GO) test -count=1 ./internal/supply/parts -update
+	$(GO) test -count=1 ./cmd/supply/parts -update
 
 # The bill of materials of bin/ingot: bin/ingot.cdx.json. VERSION is that of a release.
 sbom: build
-	$(GO) run ./internal/supply/sbom -version "$(VERSION)" $(INGOT) >$(INGOT).cdx.json
+	$(GO) run ./cmd/supply/sbom -version "$(VERSION)" $(INGOT) >$(INGOT).cdx.json
 
 # Builds for other systems.
 check-cross:
@@ -325,7 +325,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./internal/limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/credentials ./registry/remote ./registry/settings ./registry/verdict ./registry/hub ./registry/sigstore ./runtime/ranks ./server ./worker ./worker/tunnel
+PARSERS = ./internal/limits/jsonread ./safetensors ./arch ./quantize/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/credentials ./registry/remote ./registry/settings ./registry/verdict ./registry/hub ./registry/sigstore ./runtime/ranks ./server ./worker ./worker/tunnel
 fuzz-short: build
 	testdata/fuzz.sh 2s $(PARSERS)
 

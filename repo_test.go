@@ -24,16 +24,14 @@ const module = "github.com/ingotml/ingot"
 // the same table.
 var arrows = map[string][]string{
 	"cmd": {"*"},
-	// The supply chain lists the engine's packages.
-	"internal/supply": {"mlx"},
-	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile", "server/pdf",
+	"server": {"runtime", "convert", "registry", "chat", "prompt", "manifest", "modelfile", "server/pdf",
 		"server/batches"},
 	// An API depends on the server's core and on no other API.
 	"server/ollama": {
-		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
+		"server", "runtime", "convert", "registry", "chat", "prompt", "manifest", "modelfile", "quantize",
 	},
-	"server/openai":    {"server", "grammar", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "server/pdf"},
-	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile", "server/pdf"},
+	"server/openai":    {"server", "grammar", "runtime", "chat", "prompt", "manifest", "modelfile", "server/pdf"},
+	"server/anthropic": {"server", "runtime", "chat", "prompt", "manifest", "modelfile", "server/pdf"},
 	"server/offline":   {"server", "server/batches", "runtime", "manifest", "internal/atomicfile"},
 	"server/batches":   {},
 	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic", "server/offline"},
@@ -52,13 +50,12 @@ var arrows = map[string][]string{
 	"internal/launch":     {"internal/atomicfile"},
 	"arch":                {"quantize", "safetensors"},
 	"quantize":            {},
-	"manifest":            {"quantize", "safetensors", "internal/atomicfile"},
+	"manifest":            {"chat", "modelfile", "quantize", "safetensors", "internal/atomicfile"},
 	"modelfile":           {},
 	"safetensors":         {},
 	"tokenizer":           {"internal/usercache", "internal/atomicfile"},
 	"chat":                {},
-	"chat/prompt":         {"chat", "convert", "manifest", "runtime"},
-	"internal/certify":    {"chat/prompt", "convert", "manifest", "registry", "runtime"},
+	"prompt":              {"chat", "manifest", "runtime"},
 	"grammar":             {},
 	"vision":              {},
 	"server/pdf":          {},
@@ -165,6 +162,7 @@ var inside = map[string][]string{
 		"manifest/store/lock",
 	},
 	"manifest/statistics": {"manifest", "manifest/store"},
+	"manifest/settings":   {"manifest", "manifest/store"},
 	"manifest/store/storetest": {
 		"manifest", "manifest/ollama", "manifest/store", "manifest/store/collect", "manifest/store/fsck",
 	},
@@ -286,9 +284,6 @@ func TestArrows(t *testing.T) {
 			}
 			// Reading published reference scores, and quantizing weights, is what models' tests share.
 			if p.ImportPath == module+"/models/modeltest" && (to == "safetensors" || to == "quantize") {
-				continue
-			}
-			if p.ImportPath == module+"/runtime/runtimetest" && to == "convert" { // packs models
 				continue
 			}
 			if !slices.Contains(allowed, to) {

@@ -32,7 +32,7 @@ var mayStart = map[string]string{
 	"internal/launch/start_unix.go":  "a coding client works in the user's folder",
 	"internal/launch/start_other.go": "a coding client works in the user's folder",
 	"bench":                          "benchmarks are no part of the program",
-	"internal/supply":                "checks of the supply chain run the go command and are no part of the program",
+	"cmd/supply":                     "checks of the supply chain run the go command and are no part of the program",
 
 	"manifest/store/storetest/process.go": "it starts the tests themselves",
 }

@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // Rules is a model's list of precision rules: they choose each tensor's type for a requested base type. The first match
 // wins.
 type Rules struct {
-	Layers int     // number of layers in the model, for MoreBits
-	Set    RuleSet // "" means DefaultRuleSet
+	Layers int            // number of layers in the model, for MoreBits
+	Set    recipe.RuleSet // "" means DefaultRuleSet
 	List   []Rule
 }
 
@@ -28,8 +29,8 @@ type Rule struct {
 	Shape  ShapeClass
 	Of     Family // of the base type
 	Layers LayerSet
-	Set    RuleSet  // of the rule sets, this one only
-	To     []Target // types to try; the first that suits the tensor's shape wins
+	Set    recipe.RuleSet // of the rule sets, this one only
+	To     []Target       // types to try; the first that suits the tensor's shape wins
 }
 
 // Kind distinguishes expert weights from others, by name.
@@ -122,7 +123,7 @@ func (r Rule) fits(name string, shape []int64, base quantize.Type, all Rules) bo
 		r.Shape.has(shape, expert, base) &&
 		r.Of.has(base) &&
 		(r.Layers == "" || moreBits(layerOf(name), all.Layers)) &&
-		(r.Set == "" || r.Set == cmp.Or(all.Set, DefaultRuleSet))
+		(r.Set == "" || r.Set == cmp.Or(all.Set, recipe.DefaultRuleSet))
 }
 
 func (s ShapeClass) has(shape []int64, expert bool, base quantize.Type) bool {
@@ -223,7 +224,7 @@ var generic = []Rule{
 	{Name: "cast", Of: Casts, To: []Target{Base}},
 
 	{Name: "audio", Kind: NotExpert, Has: []string{"audio_tower", "embed_audio"}, To: []Target{Source}},
-	{Name: "embedding", Set: RuleSet2, Of: Quantized, Ends: embeddingNames, To: []Target{Int8, Base, Source}},
+	{Name: "embedding", Set: recipe.RuleSet2, Of: Quantized, Ends: embeddingNames, To: []Target{Int8, Base, Source}},
 	{Name: "embedding", Kind: NotExpert, Has: []string{"embed"}, To: []Target{Source}},
 	{Name: "norm", Kind: NotExpert, Has: []string{"norm", "ln_", "layernorm"}, To: []Target{Source}},
 	{Name: "bias", Ends: []string{".bias"}, To: []Target{Source}},

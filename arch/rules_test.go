@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 func mustType(t *testing.T, name string) quantize.Type {
@@ -160,19 +161,19 @@ func TestPrecisionOfRuleSets(t *testing.T) {
 	const name = "model.embed_tokens.weight"
 	m := publishedModel(t, "Qwen3-8B")
 	for _, c := range []struct {
-		set  RuleSet
+		set  recipe.RuleSet
 		want string
-	}{{RuleSet1, ""}, {RuleSet2, "int8"}, {"", "int8"}} {
+	}{{recipe.RuleSet1, ""}, {recipe.RuleSet2, "int8"}, {"", "int8"}} {
 		if got, rule := RulesOf(m, c.set).Precision(name, []int64{151936, 4096}, quantize.Int4); got.String() != c.want {
 			t.Errorf("%q: %s is %q by %q, want %q", c.set, name, got, rule, c.want)
 		}
 	}
-	for _, set := range RuleSets() {
-		if got, err := ParseRuleSet(string(set)); got != set || err != nil {
+	for _, set := range recipe.RuleSets() {
+		if got, err := recipe.ParseRuleSet(string(set)); got != set || err != nil {
 			t.Errorf("%s: %q, %v", set, got, err)
 		}
 	}
-	if _, err := ParseRuleSet("rules-0"); err == nil || !strings.Contains(err.Error(), "rules-1") {
+	if _, err := recipe.ParseRuleSet("rules-0"); err == nil || !strings.Contains(err.Error(), "rules-1") {
 		t.Errorf("an unknown rule set: %v", err)
 	}
 }

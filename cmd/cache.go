@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/internal/limits/place"
 	"github.com/ingotml/ingot/internal/usercache"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/spf13/cobra"

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ingotml/ingot/chat/prompt/calibration"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/prompt/calibration"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/calibrate"

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/spf13/cobra"
 )
 
@@ -61,7 +61,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"src-creds":    files(),
 	"dest-creds":   files(),
 	"calibration":  files("safetensors"),
-	"rule-set": cobra.FixedCompletions([]string{string(arch.RuleSet1), string(arch.RuleSet2)},
+	"rule-set": cobra.FixedCompletions([]string{string(recipe.RuleSet1), string(recipe.RuleSet2)},
 		cobra.ShellCompDirectiveNoFileComp),
 	"cpu-math":       cobra.FixedCompletions([]string{"exact", "fast"}, cobra.ShellCompDirectiveNoFileComp),
 	"dequantize":     cobra.FixedCompletions([]string{"bf16", "f16", "f32"}, cobra.ShellCompDirectiveNoFileComp),

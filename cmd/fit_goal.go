@@ -7,11 +7,11 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/bytesize"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/fit"
 )

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/internal/certify"
+	"github.com/ingotml/ingot/cmd/certify"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/foreign"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/browse"

@@ -6,9 +6,8 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // precision combines the recipe and the flags.
@@ -59,7 +58,7 @@ func (o createOptions) precision(a *app) (recipe.Precision, error) {
 	}
 	p.Uniform = p.Uniform || o.uniform
 	if o.ruleSet != "" {
-		set, err := arch.ParseRuleSet(o.ruleSet)
+		set, err := recipe.ParseRuleSet(o.ruleSet)
 		if err != nil {
 			return p, usagef("--rule-set: %v", err)
 		}

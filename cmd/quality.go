@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ingotml/ingot/cmd/certify"
 	"github.com/ingotml/ingot/convert"
-	"github.com/ingotml/ingot/internal/certify"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"

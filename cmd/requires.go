@@ -1,7 +1,7 @@
 package cmd
 
 import (
-	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 )
 

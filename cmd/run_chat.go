@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/spf13/cobra"
 )

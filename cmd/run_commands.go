@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/modelfile"
 )
 

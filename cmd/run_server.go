@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"

@@ -10,10 +10,10 @@ import (
 	"maps"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 )
 

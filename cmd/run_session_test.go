@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 )

@@ -9,10 +9,10 @@ import (
 	"text/template"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/cmd/certify"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/internal/certify"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/spf13/cobra"
 )

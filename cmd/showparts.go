@@ -7,8 +7,8 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/internal/limits/clip"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/spf13/cobra"
 )
 

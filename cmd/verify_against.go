@@ -7,8 +7,8 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/cmd/certify"
 	"github.com/ingotml/ingot/internal/atomicfile"
-	"github.com/ingotml/ingot/internal/certify"
 	"github.com/ingotml/ingot/internal/limits/filekind"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/processor"
 )

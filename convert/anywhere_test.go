@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // Variables of a process of TestCalibratedAnywhere.

@@ -11,11 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/quantize/weighted"
 )
 
@@ -186,14 +185,14 @@ func TestCalibrationRefused(t *testing.T) {
 
 // Without a rule set, recipes of images name the one that was used.
 func TestRuleSetIsRecorded(t *testing.T) {
-	for set, want := range map[arch.RuleSet]arch.RuleSet{
-		"": arch.RuleSet2, arch.RuleSet2: arch.RuleSet2, arch.RuleSet1: "",
+	for set, want := range map[recipe.RuleSet]recipe.RuleSet{
+		"": recipe.RuleSet2, recipe.RuleSet2: recipe.RuleSet2, recipe.RuleSet1: "",
 	} {
 		if got := (recipe.Precision{Type: quantize.Int4, RuleSet: set}).Recorded().RuleSet; got != want {
 			t.Errorf("%q: %q, want %q", set, got, want)
 		}
 	}
-	if !slices.Contains(arch.RuleSets(), arch.DefaultRuleSet) {
+	if !slices.Contains(recipe.RuleSets(), recipe.DefaultRuleSet) {
 		t.Error("the default is not listed")
 	}
 	if _, _, err := recipe.Parse([]byte(`{"rule_set": "rules-9"}`)); !errors.Is(err, recipe.ErrRecipe) {

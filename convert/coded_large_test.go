@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 )
 

@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert/packed"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 )
 

@@ -9,7 +9,6 @@ import (
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/provenance"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
@@ -18,6 +17,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
 )

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/modelfile"
 )
 

@@ -3,9 +3,8 @@ package convert
 import (
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // These digests never change: every later version must reproduce a released image from its checkpoint, byte for byte.
@@ -18,7 +17,7 @@ func TestPinnedDigests(t *testing.T) {
 	}{
 		{"as it is", recipe.Precision{}, "sha256:8db949379d87dd7ab3075e3b782e3678c833c8f0351e9c7af3e63b2be2a5114f"},
 		{
-			"int4", recipe.Precision{Type: quantize.Int4, Uniform: true, RuleSet: arch.RuleSet1},
+			"int4", recipe.Precision{Type: quantize.Int4, Uniform: true, RuleSet: recipe.RuleSet1},
 			"sha256:b6903f07f9e3ff69f90441df02da74c44374796e8a967e4bdd775ae22642f185",
 		},
 	} {

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 func TestDraft(t *testing.T) {

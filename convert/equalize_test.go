@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert/provenance"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // unevenInputs writes statistics of groups of tensors that share an input, some of whose channels are large.

@@ -16,11 +16,11 @@ import (
 	"github.com/ingotml/ingot/convert/export"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/ggml"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 func exportGGUF(t *testing.T, st *store.Store, name, kind string) (string, export.Result, error) {

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/ggml"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // ggufs are files that llama.cpp's converter made of checkpoints (testdata/gen/ggml/models.py).

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/registry/hub"
 	"github.com/ingotml/ingot/registry/hub/hubtest"
 	"github.com/ingotml/ingot/safetensors"

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 func parsed(t *testing.T, text string) *modelfile.File {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 )
 

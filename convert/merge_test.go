@@ -11,11 +11,11 @@ import (
 
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/provenance"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 )
 

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/convert/recipe"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 func mustTexts(t *testing.T, s *store.Store, name string) *settings.Texts {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // Sizes are the images that a Modelfile would make with several precisions.

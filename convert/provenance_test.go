@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/convert/provenance"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
@@ -23,6 +22,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/zeebo/blake3"

@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/recipe"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -307,7 +306,7 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	back, notes, err := recipe.Parse([]byte(want[len(`{"quantization":`) : len(want)-1]))
-	p.RuleSet = arch.RuleSet2
+	p.RuleSet = recipe.RuleSet2
 	if d := cmp.Diff(p, back); d != "" || err != nil || len(notes) > 0 {
 		t.Errorf("as a recipe: %v, %q\n%s", err, notes, d)
 	}

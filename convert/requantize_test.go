@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // A packed checkpoint is requantized only on request.
@@ -31,7 +30,7 @@ func TestRequantize(t *testing.T) {
 	if asked[q] != "int4" || asked[down] != "int8" || asked[embed] != "int8" {
 		t.Errorf("int4: %v", asked)
 	}
-	first := types(recipe.Precision{Type: quantize.Int4, RuleSet: arch.RuleSet1})
+	first := types(recipe.Precision{Type: quantize.Int4, RuleSet: recipe.RuleSet1})
 	if first[q] != "int4" || first[down] != "int8" || first[embed] != kept[embed] {
 		t.Errorf("int4 by the first rule set: %v", first)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/modelfile"
 )
 

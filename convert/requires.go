@@ -1,7 +1,7 @@
 package convert
 
 import (
-	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/modelfile"
 )
 

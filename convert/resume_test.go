@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // TestKill kills the test binary itself: with childDir set, it creates a model from that folder.

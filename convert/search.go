@@ -6,7 +6,6 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
@@ -14,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/opencontainers/go-digest"
 )
 

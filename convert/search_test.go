@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/opencontainers/go-digest"
 )
 

@@ -3,8 +3,8 @@ package server
 import (
 	"slices"
 
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/server/wire"
 )
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/runtime/runner"

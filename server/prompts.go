@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"net/netip"
 
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/internal/limits/conns"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/budget"
 	"github.com/ingotml/ingot/server/keys"

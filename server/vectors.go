@@ -5,8 +5,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/internal/limits/jsonfit"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/keys"

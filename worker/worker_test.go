@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/internal/child"
 	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/models/shard"
-	"github.com/ingotml/ingot/runtime/runtimetest"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/worker/shards"
 	"github.com/ingotml/ingot/worker/tunnel"
 )
@@ -251,7 +251,7 @@ func (l *lead) end() {
 // Ranks on two and three machines compute over the tunnelled ring; a group ends with its process or its commands, and
 // the next one forms.
 func TestGroups(t *testing.T) {
-	s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
+	s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
 	a, b := start(t), start(t)
 	for _, workers := range [][]machine{{a}, {a, b}, {b}} {
 		l, err := form(t, s, entry, workers...)
@@ -290,7 +290,7 @@ func TestGroups(t *testing.T) {
 
 // A worker that is not there, or has another version, is named.
 func TestFormFails(t *testing.T) {
-	s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
+	s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
 	a := start(t)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -318,7 +318,7 @@ func TestFormFails(t *testing.T) {
 // Requests that make no sense are refused and logged.
 func TestRefusedRanks(t *testing.T) {
 	a := start(t)
-	_, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
+	_, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
 	good := rankDetail{Group: strings.Repeat("a", 32), Rank: 1, Size: 2, Image: entry.Digest}
 	change := func(f func(d *rankDetail)) json.RawMessage {
 		d := good

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
@@ -17,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 func TestParse(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 )
 
 // description is what programs need to know about a model to talk to it.

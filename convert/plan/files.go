@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/modelfile"
 )
 

@@ -18,11 +18,11 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/packed"
-	"github.com/ingotml/ingot/convert/recipe"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/statistics"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/opencontainers/go-digest"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 )
 

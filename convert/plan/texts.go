@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 )
 
 // addTexts replaces the image's texts by those of the options.

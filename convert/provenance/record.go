@@ -14,9 +14,9 @@ import (
 
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
 )

@@ -9,9 +9,9 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
 )
 

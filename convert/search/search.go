@@ -26,9 +26,9 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // ErrGoal reports a goal that no choice of types meets.

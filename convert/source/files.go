@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/internal/limits/filekind"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/safetensors"
 	"golang.org/x/sync/errgroup"
 )

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 )
 

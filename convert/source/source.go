@@ -20,7 +20,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/packed"
-	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"

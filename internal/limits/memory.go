@@ -30,13 +30,13 @@ func init() {
 	const (
 		budget = "server.TestPromptMemoryIsShared"
 		queue  = "server/budget.TestQueue"
-		render = "chat/prompt.TestRenderLimits"
+		render = "prompt.TestRenderLimits"
 	)
 	register(
 		Limit{"PromptMemory", "memory of all prompts that a server makes at a time", PromptMemory, Bytes, budget},
 		Limit{"PromptQueue", "prompts that wait for that memory", PromptQueue, Count, queue},
 		Limit{"PromptWait", "a prompt's wait for that memory", PromptWait, Seconds, queue},
-		Limit{"PromptText", "text of a prompt", PromptText, Bytes, "chat/prompt.TestEncodeLimit"},
+		Limit{"PromptText", "text of a prompt", PromptText, Bytes, "prompt.TestEncodeLimit"},
 		Limit{"ClientShare", "times the memory that is left that the requests of a client hold", ClientShare, Count,
 			"server/budget.TestShare"},
 		Limit{"ClientPatience", "time without progress of a client that holds memory for which others wait", ClientPatience,

@@ -51,7 +51,7 @@ func init() {
 	register(
 		Limit{"TemplateText", "text of a chat template", TemplateText, Bytes, compile},
 		Limit{"TemplateFile", "file of an image that holds chat templates", TemplateFile, Bytes,
-			"chat/prompt.TestLargeTemplateFile"},
+			"prompt.TestLargeTemplateFile"},
 		Limit{"TemplateNesting", "blocks within blocks of a template", TemplateNesting, Levels, compile},
 		Limit{"TemplateDepth", "tree of a compiled template", TemplateDepth, Levels, compile},
 		Limit{"TemplateDefinitions", "named parts (macro, call, block, define) of a template", TemplateDefinitions, Count,

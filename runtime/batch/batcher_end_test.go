@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
@@ -55,7 +56,7 @@ func TestFailedStep(t *testing.T) {
 
 // Closing the model ends running requests with an error.
 func TestCloseEndsRequests(t *testing.T) {
-	store, entry := runtimetest.Pack(t, "llama-default")
+	store, entry := converttest.Pack(t, "llama-default")
 	l, err := Open(t.Context(), mlxtest.Open(t), store, entry, runtime.Options{PrefixCache: 1 << 20})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
@@ -30,7 +31,7 @@ func cached(t *testing.T, name string, o runtime.Options) *Engine {
 // loadCached packs a model and returns a function that loads it anew each time.
 func loadCached(t *testing.T, name string, o runtime.Options) func() *Engine {
 	t.Helper()
-	store, entry := runtimetest.Pack(t, name)
+	store, entry := converttest.Pack(t, name)
 	o.Float32 = true
 	return func() *Engine {
 		t.Helper()
@@ -183,7 +184,7 @@ func TestConversationIsCached(t *testing.T) {
 func TestPrefixDir(t *testing.T) {
 	for _, name := range cacheModels {
 		t.Run(name, func(t *testing.T) {
-			store, entry := runtimetest.Pack(t, name)
+			store, entry := converttest.Pack(t, name)
 			dir := t.TempDir()
 			run := func(o runtime.Options) (ids []int32, cachedTokens int) {
 				o.PrefixCache, o.PrefixDir, o.PrefixDisk = 1<<20, dir, 1<<30

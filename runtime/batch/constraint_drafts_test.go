@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/grammar"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 )

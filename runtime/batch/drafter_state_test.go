@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/cache"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/draft"
 	"github.com/ingotml/ingot/runtime/load"

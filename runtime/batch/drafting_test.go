@@ -8,10 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/models/modeltest"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 )
@@ -30,7 +31,7 @@ func loadPair(t *testing.T, name, draft string, precision recipe.Precision, o ru
 		}
 		more = append(more, modelfile.Command{Name: modelfile.Draft, Value: dir})
 	}
-	store, entry := runtimetest.PackAs(t, modeltest.Dir(name), "pair", precision, more...)
+	store, entry := converttest.PackAs(t, modeltest.Dir(name), "pair", precision, more...)
 	before := runtimetest.Arrays(t)
 	o.Float32 = true
 	l, err := Open(t.Context(), mlxtest.Open(t), store, entry, o)

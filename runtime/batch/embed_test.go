@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/runtime"
@@ -253,7 +254,7 @@ func TestEmbedImagePooling(t *testing.T) {
 		`[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},`+
 			`{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]`)
 	write("1_Pooling/config.json", `{"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true}`)
-	store, entry := runtimetest.PackFrom(t, dir, "mean")
+	store, entry := converttest.PackFrom(t, dir, "mean")
 	p, err := processor.Open(store, entry)
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +275,7 @@ func TestEmbedImagePooling(t *testing.T) {
 	}
 
 	write("1_Pooling/config.json", `{"pooling_mode":"attention"}`)
-	store, entry = runtimetest.PackFrom(t, dir, "other")
+	store, entry = converttest.PackFrom(t, dir, "other")
 	if p, err = processor.Open(store, entry); err != nil {
 		t.Fatal(err)
 	}

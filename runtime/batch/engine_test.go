@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/modelfile"
@@ -23,7 +24,7 @@ import (
 func loadModel(t *testing.T, name string, more ...modelfile.Command) *Engine {
 	t.Helper()
 	thread := mlxtest.Open(t)
-	store, entry := runtimetest.Pack(t, name, more...)
+	store, entry := converttest.Pack(t, name, more...)
 	before := runtimetest.Arrays(t)
 	l, err := Open(t.Context(), thread, store, entry, runtime.Options{Float32: true})
 	if err != nil {

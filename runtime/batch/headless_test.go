@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/runtime/runtimetest"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -61,7 +61,7 @@ func TestHeadless(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inputs := runtime.EmbedRequest{Inputs: [][]int32{{5, 9, 33, 60}, {7}}}
 			want := embedInputs(t, loadModel(t, name), inputs)
-			store, entry := runtimetest.PackFrom(t, headless(t, name, class), name)
+			store, entry := converttest.PackFrom(t, headless(t, name, class), name)
 			if can := entry.Image.Config.Capabilities; !slices.Equal(can, []string{"embedding"}) {
 				t.Errorf("capabilities %v", can)
 			}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 )

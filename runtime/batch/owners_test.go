@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/runtime"
@@ -115,7 +116,7 @@ func TestOwnersOnDisk(t *testing.T) {
 
 // Without the store's secret the model runs without the tier on disk, and a note says why.
 func TestPrefixDirWithoutSecret(t *testing.T) {
-	st, entry := runtimetest.Pack(t, "llama-default")
+	st, entry := converttest.Pack(t, "llama-default")
 	if err := os.MkdirAll(st.Path(store.SecretFile, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}

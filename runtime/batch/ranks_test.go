@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -67,7 +68,7 @@ func pipe(t *testing.T) (a, b net.Conn) {
 // load returns a function that loads a model over ranks.
 func (all *groups) load(t *testing.T, name string, o runtime.Options) func() *Engine {
 	t.Helper()
-	store, entry := runtimetest.Pack(t, name)
+	store, entry := converttest.Pack(t, name)
 	o.Float32 = true
 	if all.stages {
 		o.Stages = stagesOf(t, processor.Files{Store: store, Image: entry.Image}, all.size)

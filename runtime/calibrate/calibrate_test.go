@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -28,7 +29,7 @@ import (
 func open(t *testing.T, name string) *load.Model {
 	t.Helper()
 	thread := mlxtest.Open(t)
-	store, entry := runtimetest.Pack(t, name)
+	store, entry := converttest.Pack(t, name)
 	before := runtimetest.Arrays(t)
 	e, err := batch.Open(t.Context(), thread, store, entry, runtime.Options{Float32: true})
 	if err != nil {

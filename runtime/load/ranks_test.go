@@ -11,16 +11,16 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/processor"
-	"github.com/ingotml/ingot/runtime/runtimetest"
 )
 
 // answer is what a model computes for a prompt.
@@ -74,7 +74,7 @@ func TestRanks(t *testing.T) {
 		{"packed", recipe.Precision{Type: quantize.Int4}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", c.precision)
+			s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", c.precision)
 			f, o := processor.Files{Store: s, Image: entry.Image}, runtime.Options{Float32: c.float32s}
 			one, err := answers(mlxtest.Open(t), nil, f, prompt, o)
 			if err != nil {
@@ -111,7 +111,7 @@ func TestRanks(t *testing.T) {
 
 // Only rank 0 loads the vision tower: it encodes the pictures, and broadcasts their vectors.
 func TestTowerOnRankZero(t *testing.T) {
-	s, entry := runtimetest.PackAs(t, modeltest.Dir("qwen3_5-vision"), "vision", recipe.Precision{})
+	s, entry := converttest.PackAs(t, modeltest.Dir("qwen3_5-vision"), "vision", recipe.Precision{})
 	f := processor.Files{Store: s, Image: entry.Image}
 	config, err := f.Config()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/runtime"
@@ -17,7 +18,7 @@ const text = "A text of a few words is enough here, because an image is compared
 // An image equals itself, its base is not needed a second time, and an image that is refused is not loaded.
 func TestCompare(t *testing.T) {
 	thread := mlxtest.Open(t)
-	st, entry := runtimetest.Pack(t, "demo")
+	st, entry := converttest.Pack(t, "demo")
 	m := Images{Store: st, Thread: thread, Options: runtime.Options{Float32: true}}
 	before := runtimetest.Arrays(t)
 	for range 2 {

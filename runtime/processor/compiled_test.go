@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
 	"github.com/ingotml/ingot/manifest"
@@ -58,7 +59,7 @@ func TestCompiledSentencePiece(t *testing.T) {
 		t.Run(model, func(t *testing.T) {
 			cache := t.TempDir()
 			t.Setenv("INGOT_CACHE", cache)
-			store, entry := runtimetest.PackFrom(t, vocabularyFile(t, model), "model")
+			store, entry := converttest.PackFrom(t, vocabularyFile(t, model), "model")
 			files := Files{Store: store, Image: entry.Image}
 			source, err := files.read(manifest.KindFile, "tokenizer.model")
 			if err != nil || source == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
@@ -43,7 +44,7 @@ func TestEncodeWithin(t *testing.T) {
 }
 
 func TestShowPictures(t *testing.T) {
-	processor, err := Open(runtimetest.Pack(t, "qwen3_5-vision"))
+	processor, err := Open(converttest.Pack(t, "qwen3_5-vision"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestPreprocessorFiles(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		copyModel(t, dir, "qwen3_5-vision", test.files)
-		store, entry := runtimetest.PackFrom(t, dir, "pictures")
+		store, entry := converttest.PackFrom(t, dir, "pictures")
 		f := Files{store, entry.Image}
 		config, err := f.Config()
 		if err != nil {
@@ -160,7 +161,7 @@ func TestEndTokens(t *testing.T) {
 			runtimetest.Rewrite(t, filepath.Join(dir, name), b)
 		}
 		runtimetest.Rewrite(t, filepath.Join(dir, "generation_config.json"), []byte(c.generation))
-		p, err := Open(runtimetest.PackFrom(t, dir, "m"))
+		p, err := Open(converttest.PackFrom(t, dir, "m"))
 		if err != nil || !slices.Equal(p.EOS, c.want) {
 			t.Errorf("%s, %s: %v, %v, want %v", c.generation, c.config, p.EOS, err, c.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cache/prefix"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/runtime"
@@ -21,7 +22,7 @@ import (
 // Commands that do not fit a follower's state end it with an error, and it frees everything.
 func TestCommandsThatDoNotFit(t *testing.T) {
 	runtimetest.NoArrays(t)
-	store, entry := runtimetest.Pack(t, "llama-default")
+	store, entry := converttest.Pack(t, "llama-default")
 	f := processor.Files{Store: store, Image: entry.Image}
 	one := func(p part) *forward { return &forward{Parts: []part{p}} }
 	for want, commands := range map[string][]command{

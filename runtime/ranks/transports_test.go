@@ -15,14 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/internal/limits/runtest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime/processor"
-	"github.com/ingotml/ingot/runtime/runtimetest"
 )
 
 // transport starts the ranks of a job as processes that it connects.
@@ -53,7 +53,7 @@ func TestTransports(t *testing.T) {
 	for _, model := range models {
 		prompt := modeltest.Golden[int32](t, model, "tokens")
 		for _, p := range precisions {
-			s, entry := runtimetest.PackAs(t, modeltest.Dir(model), "demo", p)
+			s, entry := converttest.PackAs(t, modeltest.Dir(model), "demo", p)
 			j := job{Store: s.Root(), Image: entry.Digest, Prompt: prompt[:min(16, len(prompt))]}
 			one, err := compute(t.Context(), e, nil, s, j)
 			if err != nil {

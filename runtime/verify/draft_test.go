@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/quality"
@@ -34,7 +35,7 @@ func TestDraft(t *testing.T) {
 			if test.draft != "" {
 				more = append(more, modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir(test.draft)})
 			}
-			store, entry := runtimetest.Pack(t, test.name, more...)
+			store, entry := converttest.Pack(t, test.name, more...)
 			if _, err := Image(t.Context(), store, entry); err != nil {
 				t.Error(err)
 			}
@@ -70,7 +71,7 @@ func TestDraftFormats(t *testing.T) {
 	for i, format := range formats {
 		t.Run(format.String(), func(t *testing.T) {
 			precision := recipe.Precision{Type: formats[(i+1)%len(formats)], Draft: format}
-			store, entry := runtimetest.PackAs(t, modeltest.Dir("gemma4-e2b"), "pair", precision,
+			store, entry := converttest.PackAs(t, modeltest.Dir("gemma4-e2b"), "pair", precision,
 				modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir("gemma4_assistant-ordered")})
 			l, err := batch.Open(t.Context(), mlxtest.Open(t), store, entry, runtime.Options{})
 			if err != nil {
@@ -85,7 +86,7 @@ func TestDraftFormats(t *testing.T) {
 }
 
 func TestNoDraft(t *testing.T) {
-	store, entry := runtimetest.Pack(t, "llama-default")
+	store, entry := converttest.Pack(t, "llama-default")
 	l, err := batch.Open(t.Context(), mlxtest.Open(t), store, entry, runtime.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func TestNoDraft(t *testing.T) {
 
 func TestDraftDamaged(t *testing.T) {
 	const draftFile = "draft/config.json"
-	store, entry := runtimetest.Pack(t, "gemma4-12b", modelfile.Command{Name: modelfile.Draft,
+	store, entry := converttest.Pack(t, "gemma4-12b", modelfile.Command{Name: modelfile.Draft,
 		Value: modeltest.Dir("gemma4_assistant-dense")})
 	// check returns the error of CheckImage for the image without a layer.
 	check := func(name string) error {

@@ -12,10 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/runtimetest"
@@ -219,7 +220,7 @@ func TestGGUFLogits(t *testing.T) {
 // logitsOf imports a folder or a file and computes in float32.
 func logitsOf(t *testing.T, from string, tokens []int32) (m arch.Model, all []float32, err error) {
 	t.Helper()
-	st, entry, err := runtimetest.TryPack(t, from, "model", recipe.Precision{})
+	st, entry, err := converttest.TryPack(t, from, "model", recipe.Precision{})
 	if err != nil {
 		return nil, nil, err
 	}

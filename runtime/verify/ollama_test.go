@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/runtimetest"
@@ -30,7 +31,7 @@ func TestOllamaImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, entry := runtimetest.PackAs(t, modeltest.Dir("llama-default"), "ours", recipe.Precision{Type: kind})
+	st, entry := converttest.PackAs(t, modeltest.Dir("llama-default"), "ours", recipe.Precision{Type: kind})
 	put := func(b []byte) digest.Digest {
 		d, _, err := st.PutBytes(t.Context(), b)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -61,7 +62,7 @@ func TestLoadMapped(t *testing.T) {
 	if thread.Info().GPU {
 		t.Skip("on a GPU weights are not mapped host memory")
 	}
-	store, entry := runtimetest.Pack(t, "llama-default")
+	store, entry := converttest.Pack(t, "llama-default")
 	l, err := batch.Open(t.Context(), thread, store, entry, runtime.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func TestLoadMapped(t *testing.T) {
 }
 
 func TestCheckImage(t *testing.T) {
-	store, entry := runtimetest.Pack(t, "llama-default")
+	store, entry := converttest.Pack(t, "llama-default")
 	s, err := Image(t.Context(), store, entry)
 	if err != nil || s.Tensors == 0 || s.Blobs <= s.Tensors || s.Bytes == 0 {
 		t.Fatalf("%+v, %v", s, err)
@@ -173,7 +174,7 @@ func TestSuppressedTokens(t *testing.T) {
 		}
 	}
 	write(fmt.Sprintf(`{"suppress_tokens": [%d, 999999, %d]}`, ref.Greedy[0], ref.Greedy[2]))
-	store, entry := runtimetest.PackFrom(t, dir, "suppressed")
+	store, entry := converttest.PackFrom(t, dir, "suppressed")
 	l, err := batch.Open(t.Context(), mlxtest.Open(t), store, entry, runtime.Options{Float32: true})
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +250,7 @@ func TestProbeTower(t *testing.T) {
 func loadModel(t *testing.T, name string, more ...modelfile.Command) *batch.Engine {
 	t.Helper()
 	thread := mlxtest.Open(t)
-	store, entry := runtimetest.Pack(t, name, more...)
+	store, entry := converttest.Pack(t, name, more...)
 	before := runtimetest.Arrays(t)
 	l, err := batch.Open(t.Context(), thread, store, entry, runtime.Options{Float32: true})
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/manifest/settings"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/pdf"
 )

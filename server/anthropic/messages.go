@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"

@@ -13,12 +13,12 @@ import (
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/image"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/internal/limits/jsonfit"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"

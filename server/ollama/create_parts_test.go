@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert"
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/server/servertest"
 	"github.com/opencontainers/go-digest"
 )

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/convert/export"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/provenance"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/opencontainers/go-digest"
 )

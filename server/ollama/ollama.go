@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"

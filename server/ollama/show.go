@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/wire"
 )

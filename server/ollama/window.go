@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/openai/tools"
 	"github.com/ingotml/ingot/server/params"

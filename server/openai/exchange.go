@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/openai/items"
 	"github.com/ingotml/ingot/server/openai/stored"

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/server/wire"
 )
 

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/internal/limits/fault"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/keys"
 	"github.com/ingotml/ingot/server/openai/stored"

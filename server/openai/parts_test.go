@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/pdf"
 	"github.com/ingotml/ingot/server/servertest"

@@ -1,7 +1,7 @@
 package params
 
 import (
-	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 )
 

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/manifest/store/lock"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/quantize"
-	"github.com/ingotml/ingot/runtime/runtimetest"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // Prune removes the parts of images that were not used for long, but nothing that others share, and nothing while a
@@ -22,8 +22,8 @@ func TestPrune(t *testing.T) {
 		t.Fatalf("a store without parts: %v, %v", all, err)
 	}
 	f := folder(t, own)
-	plain, old := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
-	packed, used := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{Type: quantize.Int4})
+	plain, old := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
+	packed, used := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{Type: quantize.Int4})
 	source, _ := served(t, plain, old)
 	if _, err := f.Prepare(t.Context(), old.Digest, Place{Rank: 1, Size: 2}, source, nil); err != nil {
 		t.Fatal(err)

@@ -11,13 +11,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/runtime/load"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/runtime/runtimetest"
@@ -123,7 +124,7 @@ func TestPrepare(t *testing.T) {
 	for name, p := range map[string]recipe.Precision{"plain": {}, "packed": {Type: quantize.Int4}, "nvfp4": {
 		Type: quantize.NVFP4}} {
 		t.Run(name, func(t *testing.T) {
-			s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", p)
+			s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", p)
 			source, sent := served(t, s, entry)
 			own := emptyStore(t)
 			f := folder(t, own)
@@ -166,7 +167,7 @@ func TestPrepare(t *testing.T) {
 
 // What a worker has already is not fetched: the whole image, or blobs of it.
 func TestOwnBlobs(t *testing.T) {
-	s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
+	s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
 	source, sent := served(t, s, entry)
 	got, err := folder(t, s).Prepare(t.Context(), entry.Digest, Place{Rank: 1, Size: 2}, source, nil)
 	if err != nil || got.Store != s || sent.Load() != 0 {
@@ -200,7 +201,7 @@ func TestOwnBlobs(t *testing.T) {
 
 // Parts that were damaged on the worker's disk are fetched again; a damaged blob of rank 0 is an error.
 func TestDamaged(t *testing.T) {
-	s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
+	s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
 	source, _ := served(t, s, entry)
 	own := emptyStore(t)
 	prepare := func(from *Source) (Shard, error) {
@@ -245,7 +246,7 @@ func TestDamaged(t *testing.T) {
 
 // A connection that ends in the middle is an error, and what has arrived before is kept.
 func TestInterrupted(t *testing.T) {
-	s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
+	s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
 	h, err := Handler(s, entry.Digest)
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +297,7 @@ func push(c chan net.Conn, one net.Conn) chan net.Conn {
 
 // Only the image's own blobs are served, and only to be read.
 func TestHandlerRefuses(t *testing.T) {
-	s, entry := runtimetest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
+	s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", recipe.Precision{})
 	other, _, err := s.PutBytes(t.Context(), []byte("of another image"))
 	if err != nil {
 		t.Fatal(err)

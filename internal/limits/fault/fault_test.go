@@ -171,7 +171,7 @@ func TestKinds(t *testing.T) {
 // TestLookup holds that each question about a lone error is answered by its own entry.
 func TestLookup(t *testing.T) {
 	for _, k := range fault.Kinds() {
-		if k.Name == "chat/prompt.ErrLong" { // it is an ErrPrompt too, which has a name on the wire
+		if k.Name == "prompt.ErrLong" { // it is an ErrPrompt too, which has a name on the wire
 			continue
 		}
 		status, advice := fault.Status(k.Err)

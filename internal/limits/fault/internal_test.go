@@ -5,7 +5,7 @@ package fault_test
 var internal = []struct{ reason, names string }{
 	{"a caller in the program handles it", `
 		cache.ErrEncoding
-		internal/certify.ErrUnfit
+		cmd/certify.ErrUnfit
 		cmd/terminal.ErrInterrupted
 		convert.ErrRefused
 		grammar.ErrBudget

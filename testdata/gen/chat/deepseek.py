@@ -1,4 +1,4 @@
-"""Writes chat/prompt/testdata/deepseek.json: conversations and the prompts of DeepSeek V3.2 and V4, whose publisher describes
+"""Writes prompt/testdata/deepseek.json: conversations and the prompts of DeepSeek V3.2 and V4, whose publisher describes
 them in a program and not in a template.
 
 https://huggingface.co/deepseek-ai/DeepSeek-V4-Flash/blob/main/encoding/README.md

@@ -117,11 +117,11 @@ func parseExceptions(text string) ([]exception, error) {
 		}
 		fields := exceptionLine.FindStringSubmatch(line)
 		if fields == nil {
-			return nil, fmt.Errorf("internal/supply/vulns/exceptions.txt:%d: want GO-YYYY-NNNN YYYY-MM-DD REASON", n)
+			return nil, fmt.Errorf("cmd/supply/vulns/exceptions.txt:%d: want GO-YYYY-NNNN YYYY-MM-DD REASON", n)
 		}
 		decided, err := time.Parse(time.DateOnly, fields[2])
 		if err != nil {
-			return nil, fmt.Errorf("internal/supply/vulns/exceptions.txt:%d: %w", n, err)
+			return nil, fmt.Errorf("cmd/supply/vulns/exceptions.txt:%d: %w", n, err)
 		}
 		list = append(list, exception{fields[1], fields[3], decided})
 	}
@@ -143,7 +143,7 @@ func judge(found []vulnerability, accepted []exception) (problems []error) {
 	for _, e := range accepted {
 		if !needed[e.id] {
 			problems = append(problems, fmt.Errorf("%s is no longer reached or no longer there: "+
-				"remove it from internal/supply/vulns/exceptions.txt", e.id))
+				"remove it from cmd/supply/vulns/exceptions.txt", e.id))
 		}
 	}
 	return problems
@@ -161,7 +161,7 @@ func (v vulnerability) problem() error {
 	remedy := fmt.Sprintf("go get %s@%s", v.module, v.fixed)
 	switch {
 	case v.fixed == "":
-		remedy = "there is no fixed version: do without the function, or accept it in internal/supply/vulns/exceptions.txt"
+		remedy = "there is no fixed version: do without the function, or accept it in cmd/supply/vulns/exceptions.txt"
 	case v.module == standardLibrary:
 		remedy = "go mod edit -toolchain=go" + strings.TrimPrefix(v.fixed, "v")
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/internal/supply/parts"
+	"github.com/ingotml/ingot/cmd/supply/parts"
 	"github.com/ingotml/ingot/mlx/engine"
 )
 

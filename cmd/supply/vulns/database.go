@@ -54,7 +54,7 @@ func ageNote(version string, now time.Time) string {
 	}
 	if age := now.Sub(made); age > oldDatabase {
 		return fmt.Sprintf("the vulnerability database is %d days old: "+
-			"internal/supply/vulns/database.go says how to take a newer one", int(age.Hours()/24))
+			"cmd/supply/vulns/database.go says how to take a newer one", int(age.Hours()/24))
 	}
 	return ""
 }

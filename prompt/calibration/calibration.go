@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime/calibrate"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/ingotml/ingot/chat/prompt/calibration"
 	"github.com/ingotml/ingot/convert/provenance"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/prompt/calibration"
 	"github.com/ingotml/ingot/runtime/calibrate"
 	"github.com/ingotml/ingot/runtime/certificate"
 	"github.com/opencontainers/go-digest"

@@ -50,8 +50,8 @@ func TestJudge(t *testing.T) {
 			"calls net/http.Client.Do: go mod edit -toolchain=go1.26.9"
 		z = "GO-2026-0004: Leak in z: example.com/z v0.1.0 is reached: github.com/ingotml/ingot/cmd.Main " +
 			"calls example.com/z.F: there is no fixed version: do without the function, or accept it in " +
-			"internal/supply/vulns/exceptions.txt"
-		needless = " is no longer reached or no longer there: remove it from internal/supply/vulns/exceptions.txt"
+			"cmd/supply/vulns/exceptions.txt"
+		needless = " is no longer reached or no longer there: remove it from cmd/supply/vulns/exceptions.txt"
 	)
 	for name, c := range map[string]struct {
 		accepted string

@@ -71,7 +71,7 @@ func wheelLicense(name string) (string, error) {
 			return l.license, nil
 		}
 	}
-	return "", fmt.Errorf("license of the engine's package %s: add it to wheelLicenses in internal/supply/parts", name)
+	return "", fmt.Errorf("license of the engine's package %s: add it to wheelLicenses in cmd/supply/parts", name)
 }
 
 // Notices is the text of THIRD_PARTY_NOTICES.txt: what each license demands to be passed on with the program.

@@ -1,6 +1,6 @@
 // Command vulns reports the known vulnerabilities that ingot's code reaches, and fails if there is one:
 //
-//	go run ./internal/supply/vulns [PACKAGE]...
+//	go run ./cmd/supply/vulns [PACKAGE]...
 //
 // It runs govulncheck, which go.mod pins, against the Go vulnerability database. That is a module: the version in
 // database.go comes from the module proxy with its sum checked, so that the check needs no other host and says the same

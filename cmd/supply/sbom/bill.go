@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/internal/supply/parts"
+	"github.com/ingotml/ingot/cmd/supply/parts"
 )
 
 // The members of https://cyclonedx.org/docs/1.6/json/ that a bill has.

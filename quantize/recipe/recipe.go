@@ -14,16 +14,14 @@ import (
 	"path"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/internal/limits/fault"
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 )
 
 // ErrRecipe reports an invalid recipe or quantization rule.
 var ErrRecipe = fault.Register(errors.New("bad quantization recipe"), fault.Kind{
-	Name: "convert/recipe.ErrRecipe", Means: "a recipe or a quantization rule is invalid",
+	Name: "quantize/recipe.ErrRecipe", Means: "a recipe or a quantization rule is invalid",
 	Rank: fault.Import + 2, Status: fault.Invalid,
 })
 
@@ -35,13 +33,13 @@ type Precision struct {
 	Uniform bool   `json:"uniform,omitempty"`
 	Rules   []Rule `json:"rules,omitempty"` // override all else; the last match wins
 	// RuleSet is the version of the architectures' precision rules; "" is the default one.
-	RuleSet arch.RuleSet `json:"rule_set,omitempty"`
+	RuleSet RuleSet `json:"rule_set,omitempty"`
 }
 
 // Recorded returns the precision as images and provenance records state it, so that later versions can repeat it: with
 // the name of the rule set that it uses. Records of the first rule set do not name it.
 func (p Precision) Recorded() Precision {
-	if p.RuleSet = cmp.Or(p.RuleSet, arch.DefaultRuleSet); p.RuleSet == arch.RuleSet1 || p.Type == 0 && p.Draft == 0 {
+	if p.RuleSet = cmp.Or(p.RuleSet, DefaultRuleSet); p.RuleSet == RuleSet1 || p.Type == 0 && p.Draft == 0 {
 		p.RuleSet = ""
 	}
 	return p
@@ -88,7 +86,11 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the form that [Parse] accepts.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	return manifest.Marshal(map[string]string{"match": r.Match, "type": r.typeName()})
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // as in all records of an image
+	err := e.Encode(map[string]string{"match": r.Match, "type": r.typeName()})
+	return b.Bytes(), err
 }
 
 // ParseRule parses GLOB=TYPE. It returns a note for the user if the type's name is an alias.
@@ -96,11 +98,11 @@ func ParseRule(text string) (r Rule, note string, err error) {
 	at := strings.LastIndexByte(text, '=')
 	if at <= 0 || at == len(text)-1 {
 		return Rule{}, "", fmt.Errorf("%w: rule %q: want GLOB=TYPE, such as '*.down_proj.weight=int8'",
-			ErrRecipe, encode.Clip(text))
+			ErrRecipe, quoted(text))
 	}
 	r, note, err = newRule(text[:at], text[at+1:])
 	if err != nil {
-		return Rule{}, "", fmt.Errorf("%w: rule %q: %w", ErrRecipe, encode.Clip(text), err)
+		return Rule{}, "", fmt.Errorf("%w: rule %q: %w", ErrRecipe, quoted(text), err)
 	}
 	return r, note, nil
 }
@@ -110,7 +112,7 @@ func newRule(match, typeText string) (Rule, string, error) {
 		return Rule{}, "", fmt.Errorf("the pattern is empty")
 	}
 	if _, err := path.Match(match, ""); err != nil {
-		return Rule{}, "", fmt.Errorf("pattern %q: %w", encode.Clip(match), err)
+		return Rule{}, "", fmt.Errorf("pattern %q: %w", quoted(match), err)
 	}
 	if strings.EqualFold(typeText, Source) {
 		return Rule{Match: match}, "", nil
@@ -181,7 +183,7 @@ func parse(data []byte) (p Precision, notes []string, err error) {
 		notes = appendNote(notes, note)
 	}
 	p.Uniform = r.Uniform
-	if p.RuleSet, err = arch.ParseRuleSet(r.RuleSet); err != nil {
+	if p.RuleSet, err = ParseRuleSet(r.RuleSet); err != nil {
 		return p, nil, fmt.Errorf("rule_set: %w", err)
 	}
 	for i, text := range r.Rules {
@@ -194,6 +196,9 @@ func parse(data []byte) (p Precision, notes []string, err error) {
 	}
 	return p, notes, nil
 }
+
+// quoted shortens a quotation for a message.
+func quoted(s string) string { return clip.Text(s, 80) }
 
 func appendNote(notes []string, note string) []string {
 	if note == "" {

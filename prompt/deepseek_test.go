@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/manifest/settings"
 )
 
 // Digests of the texts that the models are trained with, with {} for the tools.

@@ -64,7 +64,7 @@ func style(t *testing.T, lines ...modelfile.Command) *Style {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := filepath.Join("..", "..", "testdata", "models", "demo")
+	from := filepath.Join("..", "testdata", "models", "demo")
 	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: from}}, lines...)}
 	if _, err := convert.Create(t.Context(), store, n, file, convert.Options{}); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/modelfile"
 )
@@ -28,7 +28,7 @@ func GenerationParameters(data []byte) (params map[string]any, warnings []string
 		var v float64
 		if json.Unmarshal(raw, &v) != nil || !(v >= least && v <= p.Max) || whole && v != math.Trunc(v) {
 			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s is invalid and ignored",
-				key, encode.Clip(string(pyjson.AsPython(raw)))))
+				key, clip.Text(string(pyjson.AsPython(raw)), 80)))
 			return
 		}
 		if whole {

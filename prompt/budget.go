@@ -24,7 +24,7 @@ func (unlimited) Take(context.Context, int64) (func(), error) { return func() {}
 
 // ErrLong reports a prompt whose text exceeds the limit.
 var ErrLong = fault.Register(fmt.Errorf("%w: too long", runtime.ErrPrompt), fault.Kind{
-	Name: "chat/prompt.ErrLong", Means: "the prompt exceeds a limit, or the context length",
+	Name: "prompt.ErrLong", Means: "the prompt exceeds a limit, or the context length",
 	Rank: fault.Request + 1, Status: fault.Invalid, Code: fault.CodeContext,
 })
 

@@ -190,7 +190,7 @@ func Recognize(text []byte) ([]string, error) {
 			continue
 		}
 		if !slices.Contains(allowed, match.ID) {
-			return nil, fmt.Errorf("%s is not in the list of allowed licenses in internal/supply/parts: do without the module, "+
+			return nil, fmt.Errorf("%s is not in the list of allowed licenses in cmd/supply/parts: do without the module, "+
 				"or decide that ingot may be distributed with it and add it", match.ID)
 		}
 		ids = append(ids, match.ID)

@@ -12,9 +12,9 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
+	"github.com/ingotml/ingot/quantize/recipe"
 )
 
 // Files of an image that hold settings.

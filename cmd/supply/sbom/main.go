@@ -1,6 +1,6 @@
 // Command sbom writes the bill of materials of a built ingot, as CycloneDX 1.6 in JSON:
 //
-//	go run ./internal/supply/sbom [-version VERSION] bin/ingot >ingot.cdx.json
+//	go run ./cmd/supply/sbom [-version VERSION] bin/ingot >ingot.cdx.json
 //
 // The modules are those that the linker recorded in the program, whatever system it was built for. The engine's
 // packages for that system follow as optional components, since `ingot engine install` adds them. Equal programs have
@@ -15,7 +15,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/ingotml/ingot/internal/supply/parts"
+	"github.com/ingotml/ingot/cmd/supply/parts"
 )
 
 func main() {
