@@ -6,7 +6,9 @@
 //
 // That environment has no loader and does not escape, so no chat template needs the tags autoescape, block, extends,
 // from, import and include, the filters e, escape, forceescape, striptags, urlize and xmlattr, the test escaped or the
-// function lipsum. Each is an error that names it. The filter safe returns a string.
+// function lipsum. Nor does a published template lay out a page for people: the filters batch, center, filesizeformat,
+// groupby, pprint, random, slice, urlencode, wordcount and wordwrap and the function cycler are left out, too. Each is
+// an error that names it. The filter safe returns a string.
 //
 // Values behave like Python's: objects keep the order of their keys, integers have arbitrary size, strings are indexed
 // by code point, and str() and repr() return what Python returns. Lone surrogates, which UTF-8 cannot encode, become

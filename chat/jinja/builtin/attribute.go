@@ -51,20 +51,12 @@ func attribute(r *value.Run, obj value.Value, name string) (v value.Value, ok bo
 	switch o := obj.(type) {
 	case string:
 		methods = strMethods
-	case value.Bytes:
-		methods = bytesMethods
 	case *value.List:
 		if listMutators[name] {
 			return unsafe(obj, name), true, nil
 		}
 		methods = listMethods
 	case *value.Tuple:
-		if o.Group && name == "grouper" {
-			return o.Items[0], true, nil
-		}
-		if o.Group && name == "list" {
-			return o.Items[1], true, nil
-		}
 		methods = tupleMethods
 	case *value.Dict:
 		if dictMutators[name] {
@@ -91,21 +83,6 @@ func attribute(r *value.Run, obj value.Value, name string) (v value.Value, ok bo
 			return o.Step, true, nil
 		}
 		methods = tupleMethods
-	case *value.DictView:
-		switch name {
-		case "mapping":
-			return o.Dict, true, nil
-		case "isdisjoint":
-			if o.Kind != "values" {
-				return bound(name, o, isDisjoint), true, nil
-			}
-		}
-	case bool, int64, float64:
-		return numberAttr(obj, name)
-	default:
-		if value.IsNumber(obj) {
-			return numberAttr(obj, name)
-		}
 	}
 	if m, ok := methods[name]; ok {
 		return bound(name, obj, m), true, nil

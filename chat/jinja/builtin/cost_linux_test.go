@@ -34,7 +34,7 @@ func costValues(n int) map[string]value.Value {
 		"a": long("a"), "b": long("b"), "é": long("é"), "ß": long("ß"), "words": long("ab cd "), "hyphens": long("ab-"),
 		"dashes": long("-"), "spaces": long(" "), "lines": long("a\n"), "digits": long("7"), "hex": long("f"),
 		"dots": long("."), "fields": long("{0}"), "named": long("{x}"), "verbs": long("%s"), "dates": long("%Y"),
-		"quotes": long(`"'`), "commas": long("a,b"), "bytes": value.Bytes(strings.Repeat("a", n)),
+		"quotes": long(`"'`), "commas": long("a,b"),
 		"list": &value.List{Items: items}, "numbers": &value.List{Items: numbers}, "tuple": &value.Tuple{Items: items},
 		"dict": dict, "big": new(big.Int).Lsh(big.NewInt(12345), uint(min(n, value.MaxBits/2))),
 		"one": int64(1), "minus": int64(-1), "many": int64(n), "float": 1.1, "tenth": 0.1, "x": "x", "empty": "", "none": nil,
@@ -73,7 +73,7 @@ func calls(values map[string]value.Value) (list []called) {
 				}
 			}
 		}
-		for _, methods := range []map[string]method{strMethods, listMethods, tupleMethods, dictMethods, bytesMethods} {
+		for _, methods := range []map[string]method{strMethods, listMethods, tupleMethods, dictMethods} {
 			for name := range methods {
 				for _, arg := range append(small, "") {
 					var pos []value.Value
@@ -119,13 +119,6 @@ func calls(values map[string]value.Value) (list []called) {
 		add(on+" as text", func(r *value.Run) (value.Value, error) { return r.Str(self) })
 	}
 	for _, by := range []string{"a", "é", "b"} { // arguments that only fit together
-		add("translate by "+by, func(r *value.Run) (value.Value, error) {
-			table, err := maketrans(r, nil, &value.Arguments{Pos: []value.Value{values[by], values[by]}})
-			if err != nil {
-				return nil, err
-			}
-			return translate(r, values[by], &value.Arguments{Pos: []value.Value{table}})
-		})
 		add("replace by "+by, func(r *value.Run) (value.Value, error) {
 			return replaceMethod(r, values[by], &value.Arguments{Pos: []value.Value{"a", "", int64(-1)}})
 		})
@@ -135,19 +128,6 @@ func calls(values map[string]value.Value) (list []called) {
 			add(fmt.Sprintf("int(%s, %d)", digits, base), func(r *value.Run) (value.Value, error) {
 				return filterInt(r, []value.Value{values[digits], value.Missing, base})
 			})
-		}
-	}
-	for name, fn := range map[string]func(r *value.Run, v []value.Value) (value.Value, error){
-		"wordwrap": filterWordWrap, "wordwrap, words kept": func(r *value.Run, v []value.Value) (value.Value, error) {
-			return filterWordWrap(r, []value.Value{v[0], v[1], false, value.Missing, false})
-		},
-	} {
-		for _, text := range []string{"a", "é", "hyphens", "dashes", "words", "spaces"} {
-			for _, width := range []int64{1, 2, 70} {
-				add(fmt.Sprintf("%s|%s(%d)", text, name, width), func(r *value.Run) (value.Value, error) {
-					return fn(r, []value.Value{values[text], width, value.Missing, value.Missing, value.Missing})
-				})
-			}
 		}
 	}
 	for _, method := range []string{"ceil", "floor", "common"} {

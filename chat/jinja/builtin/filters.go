@@ -1,7 +1,7 @@
 package builtin
 
 import (
-	"math/rand/v2"
+	"strings"
 
 	"github.com/ingotml/ingot/chat/jinja/value"
 )
@@ -35,11 +35,9 @@ func init() {
 	add("title", filterTitle, "s")
 	add("abs", filterAbs, "/x")
 	add("attr", filterAttr, "obj", "name")
-	add("center", filterCenter, "value", "width?")
 	for _, n := range []string{"default", "d"} {
 		add(n, filterDefault, "value", "default_value?", "boolean?")
 	}
-	add("filesizeformat", filterFileSize, "value", "binary?")
 	add("float", filterFloat, "value", "default?")
 	add("int", filterInt, "value", "default?", "base?")
 	filters["format"] = &value.Builtin{Name: "format", Fn: filterFormat}
@@ -47,11 +45,6 @@ func init() {
 	for _, n := range []string{"length", "count"} {
 		add(n, func(r *value.Run, v []value.Value) (value.Value, error) { n, err := r.Length(v[0]); return n, err }, "/obj")
 	}
-	add("pprint", func(r *value.Run, v []value.Value) (value.Value, error) {
-		s, err := pprint(r, v[0])
-		return s, err
-	}, "value")
-	add("random", filterRandom, "seq")
 	add("replace", filterReplace, "s", "old", "new", "count?")
 	add("round", filterRound, "value", "precision?", "method?")
 	for name, param := range map[string]string{"string": "/s", "safe": "value"} {
@@ -59,16 +52,16 @@ func init() {
 	}
 	add("trim", filterTrim, "value", "chars?")
 	add("truncate", filterTruncate, "s", "length?", "killwords?", "end?", "leeway?")
-	add("urlencode", filterURLEncode, "value")
-	add("wordcount", filterWordCount, "s")
-	add("wordwrap", filterWordWrap, "s", "width?", "break_long_words?", "wrapstring?", "break_on_hyphens?")
 	add("tojson", filterToJSON, "x", "ensure_ascii?", "indent?", "separators?", "sort_keys?")
 	addSequenceFilters(add)
-	// Their results are HTML. No chat template needs them.
-	for _, n := range []string{"e", "escape", "forceescape", "striptags", "urlize", "xmlattr"} {
+	for _, n := range strings.Fields(unsupportedFilters) {
 		filters[n] = unsupportedFeature("filter", n)
 	}
 }
+
+// unsupportedFilters are filters of jinja2 that no published chat template uses: they make HTML, or format for people.
+const unsupportedFilters = "batch center e escape filesizeformat forceescape groupby pprint random slice striptags " +
+	"urlencode urlize wordcount wordwrap xmlattr"
 
 // unsupportedFeature stands for a filter, test or function of jinja2 that this package leaves out. It fails when it is
 // called.
@@ -103,17 +96,6 @@ func filterDefault(r *value.Run, v []value.Value) (value.Value, error) {
 		return value.Optional(v[1], ""), nil
 	}
 	return v[0], nil
-}
-
-func filterRandom(r *value.Run, v []value.Value) (value.Value, error) {
-	n, err := r.Length(v[0])
-	if err != nil {
-		return nil, err
-	}
-	if n == 0 {
-		return value.UndefinedHint("No random item, sequence was empty."), nil
-	}
-	return r.Index(v[0], rand.Int64N(n))
 }
 
 // Filter returns the filter with a name, or nil.

@@ -19,34 +19,6 @@ func filterAbs(r *value.Run, v []value.Value) (value.Value, error) {
 	return value.NormInt(new(big.Int).Abs(i)), nil
 }
 
-func filterFileSize(r *value.Run, v []value.Value) (value.Value, error) {
-	n, err := toFloat(r, v[0])
-	if err != nil {
-		return nil, err
-	}
-	base, names := 1000.0, []string{"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}
-	if v[1] != value.Missing && value.Truth(v[1]) {
-		base, names = 1024, []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"}
-	}
-	if n == 1 {
-		return "1 Byte", nil
-	}
-	if n < base {
-		i, err := value.FloatToInt(n)
-		if err != nil {
-			return nil, err
-		}
-		return i.String() + " Bytes", nil
-	}
-	unit := base
-	for i, name := range names {
-		if unit *= base; n < unit || i == len(names)-1 {
-			return strconv.FormatFloat(base*n/unit, 'f', 1, 64) + " " + name, nil
-		}
-	}
-	return nil, nil
-}
-
 func filterFloat(r *value.Run, v []value.Value) (value.Value, error) {
 	f, err := toFloat(r, v[0])
 	if value.IsKind(err, "TypeError", "ValueError") {

@@ -11,12 +11,9 @@ type filterAdder func(name string, fn func(r *value.Run, v []value.Value) (value
 
 // addSequenceFilters adds the filters for sequences and mappings.
 func addSequenceFilters(add filterAdder) {
-	add("batch", filterBatch, "value", "linecount", "fill_with?")
-	add("slice", filterSlice, "value", "slices", "fill_with?")
 	add("dictsort", filterDictSort, "value", "case_sensitive?", "by?", "reverse?")
 	add("first", filterFirst, "seq")
 	add("last", filterLast, "seq")
-	add("groupby", filterGroupBy, "value", "attribute", "default?", "case_sensitive?")
 	add("items", filterItems, "value")
 	add("join", filterJoin, "value", "d?", "attribute?")
 	add("list", func(r *value.Run, v []value.Value) (value.Value, error) {
@@ -132,7 +129,7 @@ func reversed(r *value.Run, v value.Value) (*value.Iterator, error) {
 	case *value.Dict:
 		items, typ = x.Keys(), "dict_reversekeyiterator"
 	case *value.Undefined:
-	case *value.DictView, *value.Range, string, value.Bytes:
+	case *value.DictView, *value.Range, string:
 		var err error
 		if items, err = r.Collect(x); err != nil {
 			return nil, err

@@ -41,19 +41,6 @@ func filterTitle(r *value.Run, v []value.Value) (value.Value, error) {
 	return b.String(), r.Alloc(b.Len())
 }
 
-func filterCenter(r *value.Run, v []value.Value) (value.Value, error) {
-	s, err := r.Str(v[0])
-	if err != nil {
-		return nil, err
-	}
-	width, err := value.NeedInt(v[1], 80)
-	if err != nil {
-		return nil, err
-	}
-	out, err := format.Pad(r, s, width, " ", "center")
-	return out, err
-}
-
 func filterFormat(r *value.Run, a *value.Arguments) (value.Value, error) {
 	if len(a.Pos) == 0 {
 		return nil, value.TypeError("format() missing argument 'value'")
@@ -180,80 +167,4 @@ func filterTruncate(r *value.Run, v []value.Value) (value.Value, error) {
 		}
 	}
 	return r.Add(cut, value.Optional(v[3], "..."))
-}
-
-func filterWordCount(r *value.Run, v []value.Value) (value.Value, error) {
-	s, err := r.Str(v[0])
-	if err != nil {
-		return nil, err
-	}
-	n, in := int64(0), false
-	for _, c := range s {
-		word := isWordRune(c)
-		if word && !in {
-			n++
-		}
-		in = word
-	}
-	return n, nil
-}
-
-func filterURLEncode(r *value.Run, v []value.Value) (value.Value, error) {
-	if s, ok := v[0].(string); ok {
-		return quoteURL(s, "/"), r.Alloc(3 * len(s))
-	}
-	var pairs []value.Value
-	if d, ok := v[0].(*value.Dict); ok {
-		for i := range d.Keys() {
-			pairs = append(pairs, value.NewTuple(d.Keys()[i], d.Values()[i]))
-		}
-	} else if err := value.CheckIterable(v[0]); err != nil {
-		s, err := r.Str(v[0])
-		return quoteURL(s, "/"), err
-	} else if pairs, err = r.Collect(v[0]); err != nil {
-		return nil, err
-	}
-	parts := make([]string, len(pairs))
-	for i, p := range pairs {
-		kv, err := r.Collect(p)
-		if err != nil {
-			return nil, err
-		}
-		if len(kv) != 2 {
-			return nil, value.ValueError("not enough values to unpack (expected 2, got %d)", len(kv))
-		}
-		k, err := urlText(r, kv[0])
-		if err != nil {
-			return nil, err
-		}
-		x, err := urlText(r, kv[1])
-		if err != nil {
-			return nil, err
-		}
-		parts[i] = strings.ReplaceAll(quoteURL(k, ""), "%20", "+") + "=" + strings.ReplaceAll(quoteURL(x, ""), "%20", "+")
-	}
-	s, err := r.Join(parts, "&")
-	return s, err
-}
-
-func urlText(r *value.Run, v value.Value) (string, error) {
-	if b, ok := v.(value.Bytes); ok {
-		return string(b), nil
-	}
-	return r.Str(v)
-}
-
-func quoteURL(s, safe string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		if value.IsDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("_.-~", c) >= 0 ||
-			strings.IndexByte(safe, c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			const hexDigits = "0123456789ABCDEF"
-			b.Write([]byte{'%', hexDigits[c>>4], hexDigits[c&15]})
-		}
-	}
-	return b.String()
 }

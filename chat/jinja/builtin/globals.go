@@ -10,38 +10,18 @@ import (
 // globals are the names that are defined in every template.
 var globals map[string]value.Value
 
-// dictType is the global dict: a function with the attribute fromkeys.
-type dictType struct{ fn value.Builtin }
-
-func (d *dictType) TypeName() string { return "TemplateDict" }
-
-func (d *dictType) Call(r *value.Run, a *value.Arguments) (value.Value, error) {
-	return r.CallBuiltin(&d.fn, a)
-}
-
-func (d *dictType) Attr(_ *value.Run, name string) (value.Value, bool, error) {
-	if name == "fromkeys" {
-		return bound(name, nil, dictFromKeys), true, nil
-	}
-	return nil, false, nil
-}
-
 func init() {
 	fn := func(name string, f func(r *value.Run, a *value.Arguments) (value.Value, error)) *value.Builtin {
 		return &value.Builtin{Name: name, Fn: f}
 	}
 	globals = map[string]value.Value{
 		"range": fn("range", makeRange),
-		"dict": &dictType{value.Builtin{Name: "dict", Fn: func(r *value.Run, a *value.Arguments) (value.Value, error) {
-			return makeDict(r, a)
-		}}},
-		"namespace": fn("namespace", makeNamespace),
-		"cycler": fn("cycler", func(r *value.Run, a *value.Arguments) (value.Value, error) {
-			if len(a.Pos) == 0 {
-				return nil, value.Raise("RuntimeError", "at minWords one item has to be provided")
-			}
-			return &cycler{items: a.Pos}, a.NoNames("Cycler")
+		"dict": fn("dict", func(r *value.Run, a *value.Arguments) (value.Value, error) {
+			d, err := makeDict(r, a)
+			return d, err
 		}),
+		"namespace": fn("namespace", makeNamespace),
+		"cycler":    unsupportedFeature("function", "cycler"),
 		"joiner": fn("joiner", func(r *value.Run, a *value.Arguments) (value.Value, error) {
 			v, err := a.Bind("Joiner", "sep?")
 			if err != nil {
@@ -125,41 +105,6 @@ func makeNamespace(r *value.Run, a *value.Arguments) (value.Value, error) {
 		}
 	}
 	return &value.Namespace{Attrs: d}, nil
-}
-
-// cycler yields its items in turn.
-type cycler struct {
-	items []value.Value
-	pos   int
-}
-
-func (c *cycler) TypeName() string { return "Cycler" }
-
-func (c *cycler) Attr(_ *value.Run, name string) (value.Value, bool, error) {
-	switch name {
-	case "items":
-		return value.NewTuple(c.items...), true, nil
-	case "pos":
-		return int64(c.pos), true, nil
-	case "current":
-		return c.items[c.pos], true, nil
-	case "next":
-		return &value.Builtin{Name: name, Fn: func(r *value.Run, a *value.Arguments) (value.Value, error) {
-			if _, err := a.Bind(name); err != nil {
-				return nil, err
-			}
-			v := c.items[c.pos]
-			c.pos = (c.pos + 1) % len(c.items)
-			return v, nil
-		}}, true, nil
-	case "reset":
-		return &value.Builtin{Name: name, Fn: func(r *value.Run, a *value.Arguments) (value.Value, error) {
-			_, err := a.Bind(name)
-			c.pos = 0
-			return nil, err
-		}}, true, nil
-	}
-	return nil, false, nil
 }
 
 // joiner yields "" first and then its separator.

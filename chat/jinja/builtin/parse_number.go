@@ -19,9 +19,6 @@ func toFloat(r *value.Run, v value.Value) (float64, error) {
 	if s, ok := v.(string); ok {
 		return parseFloat(s)
 	}
-	if b, ok := v.(value.Bytes); ok {
-		return parseFloat(string(b))
-	}
 	f, ok, err := value.Float(v)
 	if !ok {
 		return 0, value.TypeError("float() argument must be a string or a real number, not '%s'", value.TypeName(v))
@@ -78,8 +75,6 @@ func toInt(r *value.Run, v, base value.Value) (value.Value, error) {
 			return nil, err
 		}
 		return parseInt(r, x, b)
-	case value.Bytes:
-		return parseInt(r, string(x), 10)
 	}
 	i, ok := value.Integer(v)
 	if !ok {

@@ -103,25 +103,3 @@ func reverse[T any](s []T) {
 		s[i], s[j] = s[j], s[i]
 	}
 }
-
-func expandTabs(s string, size int64) string {
-	var b strings.Builder
-	col := int64(0)
-	for _, c := range s {
-		switch c {
-		case '\t':
-			if size > 0 {
-				n := size - col%size
-				b.WriteString(strings.Repeat(" ", int(n)))
-				col += n
-			}
-		case '\n', '\r':
-			b.WriteRune(c)
-			col = 0
-		default:
-			b.WriteRune(c)
-			col++
-		}
-	}
-	return b.String()
-}

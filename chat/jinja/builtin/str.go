@@ -48,31 +48,23 @@ func init() {
 		"removeprefix": remove("removeprefix"),
 		"removesuffix": remove("removesuffix"),
 		"join":         joinMethod,
-		"encode":       encode,
-		"expandtabs":   expandTabsMethod,
 		"format":       formatMethod,
-		"format_map":   formatMapMethod,
-		"translate":    translate,
-		"maketrans":    maketrans,
 	}
 	for name, fn := range map[string]func(string) string{
-		"upper": upper, "lower": lower, "casefold": casefold, "capitalize": capitalize, "title": title, "swapcase": swapcase,
+		"upper": upper, "lower": lower, "casefold": casefold, "capitalize": capitalize, "title": title,
 	} {
 		plain(name, func(s string) value.Value { return fn(s) })
 	}
 	for name, fn := range map[string]func(string) bool{
-		"isalnum":      func(s string) bool { return all(s, isAlnum) },
-		"isalpha":      func(s string) bool { return all(s, unicode.IsLetter) },
-		"isascii":      value.IsASCII,
-		"isdecimal":    func(s string) bool { return all(s, unicode.IsDigit) },
-		"isdigit":      func(s string) bool { return all(s, isDigitRune) },
-		"isnumeric":    func(s string) bool { return all(s, isNumeric) },
-		"isspace":      func(s string) bool { return all(s, value.IsSpace) },
-		"islower":      func(s string) bool { return cased(s, isLower) },
-		"isupper":      func(s string) bool { return cased(s, isUpper) },
-		"istitle":      isTitle,
-		"isidentifier": isIdentifier,
-		"isprintable":  isPrintable,
+		"isalnum":   func(s string) bool { return all(s, isAlnum) },
+		"isalpha":   func(s string) bool { return all(s, unicode.IsLetter) },
+		"isascii":   value.IsASCII,
+		"isdecimal": func(s string) bool { return all(s, unicode.IsDigit) },
+		"isdigit":   func(s string) bool { return all(s, isDigitRune) },
+		"isnumeric": func(s string) bool { return all(s, isNumeric) },
+		"isspace":   func(s string) bool { return all(s, value.IsSpace) },
+		"islower":   func(s string) bool { return cased(s, isLower) },
+		"isupper":   func(s string) bool { return cased(s, isUpper) },
 	} {
 		plain(name, func(s string) value.Value { return fn(s) })
 	}
@@ -155,22 +147,6 @@ func stripText(s string, chars value.Value, how string) (string, error) {
 	return strings.TrimFunc(s, cut), nil
 }
 
-func expandTabsMethod(r *value.Run, self value.Value, a *value.Arguments) (value.Value, error) {
-	v, err := a.Bind("expandtabs", "tabsize?")
-	if err != nil {
-		return nil, err
-	}
-	size, err := value.NeedInt(v[0], 8)
-	if err != nil {
-		return nil, err
-	}
-	s, _ := self.(string)
-	if err := r.AllocTimes(strings.Count(s, "\t"), max(size, 0)); err != nil {
-		return nil, err
-	}
-	return expandTabs(s, size), r.Alloc(len(s))
-}
-
 // formatMethod is str.format.
 func formatMethod(r *value.Run, self value.Value, a *value.Arguments) (value.Value, error) {
 	kw := value.NewDict()
@@ -178,15 +154,6 @@ func formatMethod(r *value.Run, self value.Value, a *value.Arguments) (value.Val
 		kw.Put(n, a.Named[i])
 	}
 	return strFormat(r, self, a.Pos, kw)
-}
-
-// formatMapMethod is str.format_map.
-func formatMapMethod(r *value.Run, self value.Value, a *value.Arguments) (value.Value, error) {
-	v, err := a.Bind("format_map", "/mapping")
-	if err != nil {
-		return nil, err
-	}
-	return strFormat(r, self, nil, v[0])
 }
 
 func strFormat(r *value.Run, self value.Value, pos []value.Value, named value.Value) (value.Value, error) {

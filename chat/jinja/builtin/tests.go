@@ -37,7 +37,7 @@ func init() {
 	simple("iterable", func(v value.Value) bool { return value.CheckIterable(v) == nil })
 	simple("sequence", func(v value.Value) bool {
 		switch v.(type) {
-		case string, value.Bytes, *value.List, *value.Tuple, *value.Dict, *value.Range, *value.Undefined:
+		case string, *value.List, *value.Tuple, *value.Dict, *value.Range, *value.Undefined:
 			return true
 		}
 		return false

@@ -10,8 +10,6 @@ import (
 	"golang.org/x/text/language"
 )
 
-func isWordRune(c rune) bool { return c == '_' || isAlnum(c) }
-
 // Case mappings are the full ones of Unicode, as in Python: sharp s becomes SS, and a final sigma has its own form.
 
 func upper(s string) string {
@@ -75,21 +73,6 @@ func title(s string) string {
 	return b.String()
 }
 
-func swapcase(s string) string {
-	var b strings.Builder
-	for _, c := range s {
-		switch {
-		case isUpper(c):
-			b.WriteString(lower(string(c)))
-		case isLower(c):
-			b.WriteString(upper(string(c)))
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
-
 // all reports whether s is not empty and ok holds for all its characters.
 func all(s string, ok func(rune) bool) bool {
 	for _, c := range s {
@@ -109,27 +92,6 @@ func cased(s string, ok func(rune) bool) bool {
 				return false
 			}
 			found = true
-		}
-	}
-	return found
-}
-
-func isTitle(s string) bool {
-	found, previous := false, false
-	for _, c := range s {
-		switch {
-		case isUpper(c) || unicode.IsTitle(c):
-			if previous {
-				return false
-			}
-			previous, found = true, true
-		case isLower(c):
-			if !previous {
-				return false
-			}
-			found = true
-		default:
-			previous = false
 		}
 	}
 	return found
@@ -158,21 +120,3 @@ func isNumeric(c rune) bool {
 }
 
 func isAlnum(c rune) bool { return unicode.IsLetter(c) || isNumeric(c) }
-
-func isIdentifier(s string) bool {
-	for i, c := range s {
-		if !value.IsNameStart(c) && (i == 0 || !value.IsNamePart(c)) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isPrintable(s string) bool {
-	for _, c := range s {
-		if !unicode.IsPrint(c) {
-			return false
-		}
-	}
-	return true
-}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ingotml/ingot/chat/jinja/value"
 )
@@ -120,27 +121,45 @@ func (f *fieldFormatter) field(s string, depth int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch conv {
-	case 0:
-	case 's', 'r', 'a':
-		t, err := f.r.Str(v)
-		if conv != 's' {
-			t, err = f.r.Repr(v)
-		}
-		if err != nil {
+	if conv != 0 {
+		if v, err = convert(f.r, v, conv); err != nil {
 			return "", err
 		}
-		if conv == 'a' {
-			t = asciiRepr(t)
-		}
-		v = t
-	default:
-		return "", value.ValueError("Unknown conversion specifier %c", conv)
 	}
 	if spec, err = f.format(spec, depth-1); err != nil {
 		return "", err
 	}
 	return format(f.r, v, spec)
+}
+
+// convert returns str(v), repr(v) or ascii(v).
+func convert(r *value.Run, v value.Value, how byte) (string, error) {
+	switch how {
+	case 's':
+		return r.Str(v)
+	case 'r':
+		return r.Repr(v)
+	case 'a':
+		t, err := r.Repr(v)
+		return asciiRepr(t), err
+	}
+	return "", value.ValueError("Unknown conversion specifier %c", how)
+}
+
+// asciiRepr escapes non-ASCII characters.
+func asciiRepr(s string) string {
+	if value.IsASCII(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if c < utf8.RuneSelf {
+			b.WriteRune(c)
+		} else {
+			b.WriteString(value.QuoteEscape(c))
+		}
+	}
+	return b.String()
 }
 
 // lookup returns the value of a field name such as "0.attr[item]".

@@ -134,11 +134,15 @@ func Percent(r *value.Run, s string, args value.Value) (value.Value, error) {
 				return nil, err
 			}
 		}
-		spec.align = '>'
-		if left {
-			spec.align, zero = '<', false
+		switch {
+		case left:
+			spec.align = '<'
+		case zero:
+			spec.fill, spec.align = "0", '='
+		default:
+			spec.align = '>'
 		}
-		t, err := percentVerb(r, &spec, c, arg, zero)
+		t, err := percentVerb(r, &spec, c, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -163,107 +167,70 @@ func Percent(r *value.Run, s string, args value.Value) (value.Value, error) {
 // neither a string nor a tuple.
 func isMappingLike(v value.Value) bool {
 	switch v.(type) {
-	case *value.Dict, *value.List, *value.Range, value.Bytes, *value.Undefined:
+	case *value.Dict, *value.List, *value.Range, *value.Undefined:
 		return true
 	}
 	return false
 }
 
-func percentVerb(r *value.Run, spec *formatSpec, c rune, v value.Value, zero bool) (string, error) {
-	textual := func(t string) (string, error) {
-		if spec.precision >= 0 {
-			t = value.Substring(t, 0, int(min(spec.precision, int64(value.RuneCount(t)))))
+// percentVerb formats a value as the same verb of a format specification does. Text has neither sign nor zeros.
+func percentVerb(r *value.Run, f *formatSpec, c rune, v value.Value) (string, error) {
+	if strings.ContainsRune("srac", c) {
+		f.sign, f.alt, f.fill = 0, false, " "
+		if f.align == '=' {
+			f.align = '>'
 		}
-		return align(r, t, spec)
+		t, err := percentText(r, f, c, v)
+		if err != nil {
+			return "", err
+		}
+		return formatText(r, t, f)
 	}
-	if zero {
-		spec.fill, spec.align = "0", '='
+	if u, ok := v.(*value.Undefined); ok {
+		return "", u.Fail()
 	}
 	switch c {
-	case 's', 'r', 'a':
-		spec.fill, spec.align = " ", map[bool]byte{true: '>', false: spec.align}[spec.align == '=']
-		t, err := r.Str(v)
-		if c != 's' {
-			t, err = r.Repr(v)
-		}
-		if err != nil {
-			return "", err
-		}
-		if c == 'a' {
-			t = asciiRepr(t)
-		}
-		return textual(t)
-	case 'c':
-		spec.fill = " "
-		spec.align = map[bool]byte{true: '>', false: spec.align}[spec.align == '=']
-		if t, ok := v.(string); ok {
-			if value.RuneCount(t) != 1 {
-				return "", value.TypeError("%%c requires int or char")
-			}
-			return align(r, t, spec)
-		}
-		n, ok := value.SmallInt(v)
-		if !ok {
-			return "", value.TypeError("%%c requires int or char")
-		}
-		if n < 0 || n > utf8.MaxRune {
-			return "", value.Raise("OverflowError", "%%c arg not in range(0x110000)")
-		}
-		return align(r, string(rune(n)), spec)
 	case 'd', 'i', 'u', 'x', 'X', 'o':
 		n, ok := value.Integer(v)
-		if !ok {
-			f, isFloat := v.(float64)
-			if !isFloat || c == 'x' || c == 'X' || c == 'o' {
-				if u, ok := v.(*value.Undefined); ok && (c == 'd' || c == 'i' || c == 'u') {
-					return "", u.Fail()
-				}
-				return "", value.TypeError("%%%c format: a real number is required, not %s", c, value.TypeName(v))
-			}
+		if x, isFloat := v.(float64); isFloat && strings.ContainsRune("diu", c) {
 			var err error
-			if n, err = value.FloatToInt(f); err != nil {
+			if n, err = value.FloatToInt(x); err != nil {
 				return "", err
 			}
+		} else if !ok {
+			return "", value.TypeError("%%%c format: a real number is required, not %s", c, value.TypeName(v))
 		}
-		spec.verb = 'd'
-		if c == 'x' || c == 'X' || c == 'o' {
-			spec.verb = byte(c)
-		}
-		digits := spec.precision
-		spec.precision = -1
-		return Int(r, n, spec, digits)
+		f.verb = byte(c)
+		return Int(r, n, f, f.precision)
 	case 'e', 'E', 'f', 'F', 'g', 'G':
-		f, ok, err := value.Float(v)
+		x, ok, err := value.Float(v)
 		if err != nil {
 			return "", err
 		}
 		if !ok {
-			if u, ok := v.(*value.Undefined); ok {
-				return "", u.Fail()
-			}
 			return "", value.TypeError("must be real number, not %s", value.TypeName(v))
 		}
-		spec.verb = byte(c)
-		if spec.precision < 0 {
-			spec.precision = 6
-		}
-		return formatFloat(r, f, spec)
+		f.verb = byte(c)
+		return formatFloat(r, x, f)
 	}
 	return "", value.ValueError("unsupported format character '%c'", c)
 }
 
-// asciiRepr escapes non-ASCII characters.
-func asciiRepr(s string) string {
-	if value.IsASCII(s) {
-		return s
+// percentText returns the text of a value for %s, %r and %a, and the character for %c.
+func percentText(r *value.Run, f *formatSpec, c rune, v value.Value) (string, error) {
+	if c != 'c' {
+		return convert(r, v, byte(c))
 	}
-	var b strings.Builder
-	for _, c := range s {
-		if c < utf8.RuneSelf {
-			b.WriteRune(c)
-		} else {
-			b.WriteString(value.QuoteEscape(c))
-		}
+	f.precision = -1
+	if t, ok := v.(string); ok && value.RuneCount(t) == 1 {
+		return t, nil
 	}
-	return b.String()
+	n, ok := value.SmallInt(v)
+	if !ok {
+		return "", value.TypeError("%%c requires int or char")
+	}
+	if n < 0 || n > utf8.MaxRune {
+		return "", value.Raise("OverflowError", "%%c arg not in range(0x110000)")
+	}
+	return string(rune(n)), nil
 }

@@ -27,13 +27,6 @@ func (r *Run) equalDepth(a, b Value, depth int) (bool, error) {
 		if y, ok := b.(int64); ok {
 			return x == y, nil
 		}
-	case Bytes:
-		y, ok := b.(Bytes)
-		if !ok || len(x) != len(y) {
-			return false, nil
-		}
-		r.readFast(len(x))
-		return x == y, nil
 	case *List:
 		if y, ok := b.(*List); ok {
 			return r.equalItems(x.Items, y.Items, depth)
@@ -76,7 +69,7 @@ func (r *Run) equalDepth(a, b Value, depth int) (bool, error) {
 		return false, nil
 	}
 	switch b.(type) {
-	case string, Bytes, *List, *Tuple, *Dict, *Range, *Undefined, nil:
+	case string, *List, *Tuple, *Dict, *Range, *Undefined, nil:
 		return false, nil
 	}
 	return a == b, nil // by identity
@@ -218,11 +211,6 @@ func (r *Run) Ordered(op string, a, b Value, depth int) (bool, error) {
 		return holds(op, strings.Compare(x, y)), nil // UTF-8 sorts in code point order
 	}
 	switch x := a.(type) {
-	case Bytes:
-		if y, ok := b.(Bytes); ok {
-			r.readFast(min(len(x), len(y)))
-			return holds(op, strings.Compare(string(x), string(y))), nil
-		}
 	case *List:
 		if y, ok := b.(*List); ok {
 			return r.orderedItems(op, x.Items, y.Items, depth)
@@ -296,19 +284,6 @@ func (r *Run) Contains(seq, v Value) (bool, error) {
 		}
 		r.Read(s)
 		return strings.Contains(s, needle), nil
-	case Bytes:
-		r.Read(s)
-		if needle, ok := v.(Bytes); ok {
-			return strings.Contains(string(s), string(needle)), nil
-		}
-		i, ok := SmallInt(v)
-		if !ok {
-			return false, TypeError("a bytes-like object is required, not '%s'", TypeName(v))
-		}
-		if i < 0 || i > 255 {
-			return false, ValueError("byte must be in range(0, 256)")
-		}
-		return strings.IndexByte(string(s), byte(i)) >= 0, nil
 	case *Dict:
 		_, ok, err := r.lookup(s, v)
 		return ok, err

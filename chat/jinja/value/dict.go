@@ -176,8 +176,6 @@ func HashKey(v Value) (any, error) {
 			return HashKey(NormInt(b))
 		}
 		return v, nil
-	case Bytes:
-		return v, nil
 	case *Undefined:
 		return undefinedKey{}, nil
 	case *Tuple:

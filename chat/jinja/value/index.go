@@ -18,7 +18,7 @@ func (r *Run) Index(obj, key Value) (Value, error) {
 		return v, nil
 	case *Undefined:
 		return nil, o.Fail()
-	case string, Bytes, *List, *Tuple, *Range:
+	case string, *List, *Tuple, *Range:
 		if s, ok := key.(*Slice); ok {
 			return r.Slice(obj, s)
 		}
@@ -43,8 +43,6 @@ func (r *Run) Index(obj, key Value) (Value, error) {
 		case string:
 			r.Read(o)
 			return Substring(o, int(i), int(i)+1), nil
-		case Bytes:
-			return int64(o[i]), nil
 		case *List:
 			return o.Items[i], nil
 		case *Tuple:
@@ -110,7 +108,7 @@ func (r *Run) Slice(obj Value, s *Slice) (Value, error) {
 		return nil, o.Fail()
 	case *Dict:
 		return nil, TypeError("unhashable type: 'slice'")
-	case string, Bytes, *List, *Tuple, *Range:
+	case string, *List, *Tuple, *Range:
 	default:
 		return nil, TypeError("'%s' object is not subscriptable", TypeName(obj))
 	}
@@ -126,12 +124,6 @@ func (r *Run) Slice(obj Value, s *Slice) (Value, error) {
 	case string:
 		t, err := r.sliceText(o, start, step, count)
 		return t, err
-	case Bytes:
-		b := make([]byte, 0, count)
-		for i := range count {
-			b = append(b, o[start+i*step])
-		}
-		return Bytes(b), r.Alloc(len(b))
 	case *List:
 		items, err := r.sliceItems(o.Items, start, step, count)
 		return &List{items}, err

@@ -79,8 +79,6 @@ func Iterate(v Value) (*Iterator, error) {
 		return SliceIter(v.Items), nil
 	case string:
 		return runeIter(v, func(s string) Value { return s }), nil
-	case Bytes:
-		return countIter(len(v), func(i int) Value { return int64(v[i]) }), nil
 	case *Dict:
 		return SliceIter(v.keys), nil
 	case *DictView:

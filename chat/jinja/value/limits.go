@@ -62,8 +62,6 @@ func Size(v Value) int64 {
 	switch v := v.(type) {
 	case string:
 		n += int64(len(v))
-	case Bytes:
-		n += int64(len(v))
 	case *big.Int:
 		n += int64(v.BitLen() / 8)
 	case *List:

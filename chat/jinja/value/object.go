@@ -1,6 +1,6 @@
 package value
 
-// What the value of an outer package can be, beside an identity: a macro, a loop, a cycler.
+// What the value of an outer package can be, beside an identity: a macro, a loop, a joiner.
 type (
 	// Object is a value with a type and attributes of its own.
 	Object interface {

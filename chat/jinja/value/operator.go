@@ -40,11 +40,6 @@ func (r *Run) Add(a, b Value) (Value, error) {
 			return x + y, nil
 		}
 		return nil, TypeError("can only concatenate str (not \"%s\") to str", TypeName(b))
-	case Bytes:
-		if y, ok := b.(Bytes); ok {
-			s, err := r.Join([]string{string(x), string(y)}, "")
-			return Bytes(s), err
-		}
 	case *List:
 		if y, ok := b.(*List); ok {
 			items, err := r.Concat(x.Items, y.Items)
@@ -77,7 +72,7 @@ func (r *Run) multiply(a, b Value) (Value, error) {
 	}
 	if _, ok := Integer(times); !ok {
 		switch seq.(type) {
-		case string, *List, *Tuple, Bytes:
+		case string, *List, *Tuple:
 			return nil, TypeError("can't multiply sequence by non-int of type '%s'", TypeName(times))
 		}
 		return nil, Unsupported("*", a, b)
@@ -91,9 +86,6 @@ func (r *Run) multiply(a, b Value) (Value, error) {
 	case string:
 		t, err := r.Repeat(s, n)
 		return t, err
-	case Bytes:
-		t, err := r.Repeat(string(s), n)
-		return Bytes(t), err
 	case *List:
 		items, err := r.repeatItems(s.Items, n)
 		return &List{items}, err

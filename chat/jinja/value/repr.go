@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // MaxDigits is the maximum number of digits for which Python converts an integer to a string
@@ -72,8 +71,6 @@ func (p *printer) print(v Value) error {
 		p.b.WriteString(FloatRepr(v))
 	case string:
 		p.b.WriteString(Quote(v))
-	case Bytes:
-		p.b.WriteString(quoteBytes(string(v)))
 	case *List:
 		return p.items("[", v.Items, "]")
 	case *Tuple:
@@ -222,45 +219,10 @@ func Quote(s string) string {
 			b.WriteString(`\r`)
 		case c == '\t':
 			b.WriteString(`\t`)
-		case c < ' ' || c == 0x7f:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		case c < utf8.RuneSelf || unicode.IsPrint(c):
+		case unicode.IsPrint(c):
 			b.WriteRune(c)
-		case c < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		case c < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, c)
 		default:
-			fmt.Fprintf(&b, `\U%08x`, c)
-		}
-	}
-	b.WriteByte(q)
-	return b.String()
-}
-
-func quoteBytes(s string) string {
-	q := byte('\'')
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
-		q = '"'
-	}
-	var b strings.Builder
-	b.WriteByte('b')
-	b.WriteByte(q)
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == q || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\r':
-			b.WriteString(`\r`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		default:
-			b.WriteByte(c)
+			b.WriteString(QuoteEscape(c))
 		}
 	}
 	b.WriteByte(q)

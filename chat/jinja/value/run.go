@@ -121,8 +121,6 @@ func length(v Value) int {
 	switch v := v.(type) {
 	case string:
 		return len(v)
-	case Bytes:
-		return len(v)
 	case *big.Int:
 		return v.BitLen() / 8
 	case *List:

@@ -5,22 +5,16 @@ import (
 	"strings"
 )
 
-// Value is a value in a template: nil (None), bool, int64, *big.Int, float64, string, Bytes, *List, *Tuple,
-// *Dict, *Range or an internal type (undefined values, namespaces, macros, iterators, functions). Values are immutable,
-// except namespaces, iterators, loops, cyclers and joiners.
+// Value is a value in a template: nil (None), bool, int64, *big.Int, float64, string, *List, *Tuple, *Dict,
+// *Range or an internal type (undefined values, namespaces, macros, iterators, functions). Values are immutable, except
+// namespaces, iterators, loops and joiners.
 type Value = any
-
-// Bytes is Python's bytes.
-type Bytes string
 
 // List is Python's list.
 type List struct{ Items []Value }
 
 // Tuple is Python's tuple.
-type Tuple struct {
-	Items []Value
-	Group bool // result of the groupby filter: has .grouper and .list
-}
+type Tuple struct{ Items []Value }
 
 // NewList returns a list of items.
 func NewList(items ...Value) *List { return &List{items} }
@@ -107,14 +101,9 @@ func TypeName(v Value) string {
 		return "float"
 	case string:
 		return "str"
-	case Bytes:
-		return "bytes"
 	case *List:
 		return "list"
 	case *Tuple:
-		if v.Group {
-			return "_GroupTuple"
-		}
 		return "tuple"
 	case *Dict:
 		return "dict"
@@ -153,8 +142,6 @@ func Truth(v Value) bool {
 		return v != 0
 	case string:
 		return v != ""
-	case Bytes:
-		return v != ""
 	case *List:
 		return len(v.Items) > 0
 	case *Tuple:
@@ -177,8 +164,6 @@ func (r *Run) Length(v Value) (int64, error) {
 	case string:
 		r.Read(v)
 		return int64(RuneCount(v)), nil
-	case Bytes:
-		return int64(len(v)), nil
 	case *List:
 		return int64(len(v.Items)), nil
 	case *Tuple:

@@ -122,7 +122,7 @@ func templates(ctx context.Context, to Target, _ Size, count func()) {
 			"template": long + "{% for i in range(100000) %}{% if " + what + " %}{% endif %}{% endfor %}"})
 	}
 	repeat(ctx, to, "/api/generate", count,
-		loop("a.strip(b)"), loop("1.1 ** 0.1"), loop("a == b"), loop("a|wordwrap(1)"), loop("('9'*100000)|int(base=16)"))
+		loop("a.strip(b)"), loop("1.1 ** 0.1"), loop("a == b"), loop("a|title"), loop("('9'*100000)|int(base=16)"))
 }
 
 // tokens lets texts be made of ids and ids of texts.
