@@ -2,27 +2,18 @@ package quantize
 
 import "math"
 
-// span is the number of elements packed at a time: a whole number of words in every format.
-const span = 32
-
-// pack encodes a multiple of span elements.
+// pack encodes a multiple of 8 elements: each 8 are as many bytes as a code has bits.
 func pack(dst []byte, w []uint32, scale, bias float32, bits int) {
-	for ; len(w) >= span; w, dst = w[span:], dst[span/8*bits:] {
-		s := (*[span]uint32)(w)
-		switch bits {
-		case 2:
-			pack2(dst, s, scale, bias)
-		case 3:
-			pack3(dst, s, scale, bias)
-		case 4:
-			pack4(dst, s, scale, bias)
-		case 5:
-			pack5(dst, s, scale, bias)
-		case 6:
-			pack6(dst, s, scale, bias)
-		case 8:
-			pack8(dst, s, scale, bias)
-		}
+	limit := uint64(1)<<bits - 1
+	one, two, four := bits&63, 2*bits&63, 4*bits&63 // shifts by less than 64 are one instruction
+	for ; len(w) >= 8; w, dst = w[8:], dst[bits:] {
+		w := (*[8]uint32)(w)
+		// Pairs, and pairs of pairs, do not wait for each other.
+		c01 := code(w[0], scale, bias, limit) | code(w[1], scale, bias, limit)<<one
+		c23 := code(w[2], scale, bias, limit) | code(w[3], scale, bias, limit)<<one
+		c45 := code(w[4], scale, bias, limit) | code(w[5], scale, bias, limit)<<one
+		c67 := code(w[6], scale, bias, limit) | code(w[7], scale, bias, limit)<<one
+		putCodes(dst, c01|c23<<two|(c45|c67<<two)<<four, bits)
 	}
 }
 
@@ -35,61 +26,23 @@ func code(w uint32, scale, bias float32, limit uint64) uint64 {
 	return min(uint64(math.Float32bits(n)&0xffff), limit)
 }
 
-// The packers are written out because constant shifts in one pass over the elements are twice as fast.
-
-func pack2(dst []byte, w *[span]uint32, s, b float32) {
-	for i := 0; i < span/8; i++ {
-		w := (*[8]uint32)(w[8*i:])
-		v := code(w[0], s, b, 3) | code(w[1], s, b, 3)<<2 | code(w[2], s, b, 3)<<4 | code(w[3], s, b, 3)<<6 |
-			code(w[4], s, b, 3)<<8 | code(w[5], s, b, 3)<<10 | code(w[6], s, b, 3)<<12 | code(w[7], s, b, 3)<<14
-		le.PutUint16(dst[2*i:], uint16(v))
-	}
-}
-
-func pack3(dst []byte, w *[span]uint32, s, b float32) {
-	for i := 0; i < span/8; i++ {
-		w := (*[8]uint32)(w[8*i:])
-		v := code(w[0], s, b, 7) | code(w[1], s, b, 7)<<3 | code(w[2], s, b, 7)<<6 | code(w[3], s, b, 7)<<9 |
-			code(w[4], s, b, 7)<<12 | code(w[5], s, b, 7)<<15 | code(w[6], s, b, 7)<<18 | code(w[7], s, b, 7)<<21
-		le.PutUint16(dst[3*i:], uint16(v))
-		dst[3*i+2] = uint8(v >> 16)
-	}
-}
-
-func pack4(dst []byte, w *[span]uint32, s, b float32) {
-	for i := 0; i < span/8; i++ {
-		w := (*[8]uint32)(w[8*i:])
-		v := code(w[0], s, b, 15) | code(w[1], s, b, 15)<<4 | code(w[2], s, b, 15)<<8 | code(w[3], s, b, 15)<<12 |
-			code(w[4], s, b, 15)<<16 | code(w[5], s, b, 15)<<20 | code(w[6], s, b, 15)<<24 | code(w[7], s, b, 15)<<28
-		le.PutUint32(dst[4*i:], uint32(v))
-	}
-}
-
-func pack5(dst []byte, w *[span]uint32, s, b float32) {
-	for i := 0; i < span/8; i++ {
-		w := (*[8]uint32)(w[8*i:])
-		v := code(w[0], s, b, 31) | code(w[1], s, b, 31)<<5 | code(w[2], s, b, 31)<<10 | code(w[3], s, b, 31)<<15 |
-			code(w[4], s, b, 31)<<20 | code(w[5], s, b, 31)<<25 | code(w[6], s, b, 31)<<30 | code(w[7], s, b, 31)<<35
-		le.PutUint32(dst[5*i:], uint32(v))
-		dst[5*i+4] = uint8(v >> 32)
-	}
-}
-
-func pack6(dst []byte, w *[span]uint32, s, b float32) {
-	for i := 0; i < span/8; i++ {
-		w := (*[8]uint32)(w[8*i:])
-		v := code(w[0], s, b, 63) | code(w[1], s, b, 63)<<6 | code(w[2], s, b, 63)<<12 | code(w[3], s, b, 63)<<18 |
-			code(w[4], s, b, 63)<<24 | code(w[5], s, b, 63)<<30 | code(w[6], s, b, 63)<<36 | code(w[7], s, b, 63)<<42
-		le.PutUint32(dst[6*i:], uint32(v))
-		le.PutUint16(dst[6*i+4:], uint16(v>>32))
-	}
-}
-
-func pack8(dst []byte, w *[span]uint32, s, b float32) {
-	for i := 0; i < span/8; i++ {
-		w := (*[8]uint32)(w[8*i:])
-		v := code(w[0], s, b, 255) | code(w[1], s, b, 255)<<8 | code(w[2], s, b, 255)<<16 | code(w[3], s, b, 255)<<24 |
-			code(w[4], s, b, 255)<<32 | code(w[5], s, b, 255)<<40 | code(w[6], s, b, 255)<<48 | code(w[7], s, b, 255)<<56
-		le.PutUint64(dst[8*i:], v)
+// putCodes writes the lowest bits bytes of codes.
+func putCodes(dst []byte, codes uint64, bits int) {
+	switch bits {
+	case 2:
+		le.PutUint16(dst, uint16(codes))
+	case 3:
+		le.PutUint16(dst, uint16(codes))
+		dst[2] = uint8(codes >> 16)
+	case 4:
+		le.PutUint32(dst, uint32(codes))
+	case 5:
+		le.PutUint32(dst, uint32(codes))
+		dst[4] = uint8(codes >> 32)
+	case 6:
+		le.PutUint32(dst, uint32(codes))
+		le.PutUint16(dst[4:], uint16(codes>>32))
+	case 8:
+		le.PutUint64(dst, codes)
 	}
 }
