@@ -2,6 +2,7 @@
 package ingot_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"go/ast"
@@ -15,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -222,32 +224,44 @@ var inside = map[string][]string{
 }
 
 type pkg struct {
-	Dir, ImportPath, Doc string
-	Imports              []string
-	GoFiles, CgoFiles    []string
+	Dir, ImportPath, Name, Doc                   string
+	Imports, TestImports, XTestImports           []string
+	GoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
+}
+
+// name is the package's folder; "." for the root.
+func (p pkg) name() string {
+	if p.ImportPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(p.ImportPath, module+"/")
 }
 
 // packages lists those of the program.
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	return packagesIn(t, ".")
-}
-
-// packagesIn lists those of the module in a folder.
-func packagesIn(t *testing.T, dir string) []pkg {
-	t.Helper()
-	fields := "-json=Dir,ImportPath,Doc,Imports,GoFiles,CgoFiles"
-	out, err := exec.Command("go", "-C", dir, "list", fields, "./...").Output()
+	list, err := ours()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []pkg
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+	return list
+}
+
+var ours = sync.OnceValues(func() ([]pkg, error) { return packagesIn(".") })
+
+// packagesIn lists those of the module in a folder.
+func packagesIn(dir string) (list []pkg, err error) {
+	fields := "-json=Dir,ImportPath,Name,Doc,Imports,TestImports,XTestImports,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles"
+	out, err := exec.Command("go", "-C", dir, "list", fields, "./...").Output()
+	if err != nil {
+		return nil, err
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p pkg
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return list
+			return list, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		list = append(list, p)
 	}
@@ -335,7 +349,11 @@ func TestBenchToolchain(t *testing.T) {
 
 // Every package says in exactly one file what it is for.
 func TestPackageDocs(t *testing.T) {
-	for _, p := range append(packages(t), packagesIn(t, "bench")...) {
+	bench, err := packagesIn("bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range slices.Concat(packages(t), bench) {
 		var with []string
 		for _, name := range append(p.GoFiles, p.CgoFiles...) {
 			mode := parser.PackageClauseOnly | parser.ParseComments
