@@ -189,9 +189,12 @@ var inside = map[string][]string{
 	"tokenizer/trie":          {},
 
 	"grammar": {
-		"grammar/ebnf", "grammar/expr", "grammar/instance", "grammar/items", "grammar/jsontext", "grammar/lark",
-		"grammar/places", "grammar/recursion", "grammar/refs", "grammar/regex", "grammar/schema", "grammar/tags",
-		"grammar/trie",
+		"grammar/automaton", "grammar/ebnf", "grammar/expr", "grammar/instance", "grammar/jsontext", "grammar/lark",
+		"grammar/program", "grammar/refs", "grammar/regex", "grammar/schema", "grammar/tags", "grammar/vocabulary",
+	},
+	"grammar/automaton": {
+		"grammar/expr", "grammar/instance", "grammar/items", "grammar/places", "grammar/program", "grammar/trie",
+		"grammar/vocabulary",
 	},
 	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
@@ -205,6 +208,7 @@ var inside = map[string][]string{
 	"grammar/lark":        {"grammar/dfa", "grammar/expr", "grammar/schema"},
 	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
 	"grammar/places":      {},
+	"grammar/program":     {"grammar/expr", "grammar/recursion"},
 	"grammar/recursion":   {"grammar/expr"},
 	"grammar/refs":        {},
 	"grammar/regex":       {"grammar/expr"},
@@ -212,8 +216,9 @@ var inside = map[string][]string{
 		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/instance", "grammar/jsontext",
 		"grammar/number", "grammar/refs", "grammar/regex",
 	},
-	"grammar/trie": {},
-	"grammar/tags": {"grammar/dfa", "grammar/ebnf", "grammar/expr", "grammar/regex", "grammar/schema"},
+	"grammar/trie":       {},
+	"grammar/vocabulary": {"grammar/expr", "grammar/items", "grammar/trie"},
+	"grammar/tags":       {"grammar/dfa", "grammar/ebnf", "grammar/expr", "grammar/regex", "grammar/schema"},
 }
 
 // room is the longest path in the table of arrows that a package is at or below, or else the first folder of its path;

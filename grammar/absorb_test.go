@@ -20,7 +20,7 @@ func TestRepeatedAlternatives(t *testing.T) {
 			"b": {"properties": {"y": {"type": "string"}}, "required": ["y"]},
 			"c": {"properties": {"z": {"type": "null"}}, "required": ["z"]}}}`
 	g := compileSchema(t, source)
-	if places := len(g.program.nodes); places > 20_000 {
+	if places := len(g.program.Nodes); places > 20_000 {
 		t.Errorf("%d places", places)
 	}
 	valid := validator(t, source)

@@ -3,21 +3,8 @@ package grammar
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
-
-	"github.com/ingotml/ingot/grammar/refs"
-	"github.com/ingotml/ingot/grammar/schema"
 )
-
-// SchemaOptions are the options of a schema's compilation. The zero value follows the specification.
-type SchemaOptions = schema.Options
-
-// SchemaRefs reads the schemas of a folder, for SchemaOptions.Refs: each .json file by the address of the folder, which
-// ends with a slash or is empty, and the file's path in it; and by its own $id.
-func SchemaRefs(folder, address string) (map[string][]byte, error) {
-	return refs.Folder(folder, address)
-}
 
 // SchemaCheck says whether a schema compiles, what that costs, and which instances the grammar accepts.
 type SchemaCheck struct {
@@ -48,8 +35,8 @@ func CheckSchema(ctx context.Context, source []byte, instances [][]byte, o Schem
 		return check
 	}
 	check.Compiles, check.LeftOut = true, g.LeftOut()
-	check.Places = len(g.program.nodes) + len(g.program.cases)
-	check.Example = g.example()
+	check.Places = g.program.Size()
+	check.Example = g.automaton(byteVocabulary()).Example(maxExample)
 	for i, instance := range instances {
 		if ctx.Err() != nil {
 			check.Error = ctx.Err().Error()
@@ -61,30 +48,5 @@ func CheckSchema(ctx context.Context, source []byte, instances [][]byte, o Schem
 	return check
 }
 
-// LeftOut returns what SchemaOptions.BestEffort left out, each with its location; nil if the grammar holds the schema
-// exactly.
-func (g *Grammar) LeftOut() []string { return slices.Clone(g.leftOut) }
-
 // maxExample bounds the bytes of an example.
 const maxExample = 2000
-
-// example returns a shortest text, or "" if it is long.
-func (g *Grammar) example() string {
-	a := g.automaton(byteVocabulary())
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.start()
-	if s.cost > maxExample {
-		return ""
-	}
-	if a.p.unique != nil {
-		text, _ := a.completionOf(s, nil)
-		return string(text)
-	}
-	for _, p := range s.places {
-		if a.costOf(p) == s.cost {
-			return string(a.shortestText(p))
-		}
-	}
-	return ""
-}

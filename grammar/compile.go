@@ -7,10 +7,20 @@ import (
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/jsontext"
 	"github.com/ingotml/ingot/grammar/lark"
+	"github.com/ingotml/ingot/grammar/refs"
 	"github.com/ingotml/ingot/grammar/regex"
 	"github.com/ingotml/ingot/grammar/schema"
 	"github.com/ingotml/ingot/grammar/tags"
 )
+
+// SchemaOptions are the options of a schema's compilation. The zero value follows the specification.
+type SchemaOptions = schema.Options
+
+// SchemaRefs reads the schemas of a folder, for SchemaOptions.Refs: each .json file by the address of the folder, which
+// ends with a slash or is empty, and the file's path in it; and by its own $id.
+func SchemaRefs(folder, address string) (map[string][]byte, error) {
+	return refs.Folder(folder, address)
+}
 
 // CompileSchema compiles a JSON schema of drafts 4 to 2020-12, or of OpenAPI, with the zero SchemaOptions. See
 // CompileSchemaWith.

@@ -21,9 +21,6 @@
 //     the program and the caches bound memory.
 //
 // The sources are read below: grammar/schema, grammar/ebnf and grammar/regex compile each to an expression
-// (grammar/expr; grammar/jsontext has JSON's), which this package compiles to the program and runs.
-//
-// The pushdown automaton is determinized lazily: a state is a set of places in the program, each with its return stack.
-// Equal stacks are hash-consed to one value. Most of a stack does not influence the next token, so masks are first
-// computed for truncated stacks and shared; tokens that such a mask cannot decide are walked again with the full stack.
+// (grammar/expr; grammar/jsontext has JSON's). grammar/program compiles it to a program, and grammar/automaton runs
+// that over a vocabulary.
 package grammar

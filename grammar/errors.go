@@ -1,9 +1,9 @@
 package grammar
 
 import (
-	"errors"
-
+	"github.com/ingotml/ingot/grammar/automaton"
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/vocabulary"
 )
 
 // The kinds of errors that the errors of this package wrap.
@@ -17,9 +17,9 @@ var (
 	// ErrLimit: the source exceeds the limits.
 	ErrLimit = expr.ErrLimit
 	// ErrBudget: no text of the grammar fits into the number of tokens.
-	ErrBudget = errors.New("too few tokens for any text of the grammar")
+	ErrBudget = automaton.ErrBudget
 	// ErrToken: the grammar does not allow the token here.
-	ErrToken = errors.New("token not allowed by the grammar")
+	ErrToken = automaton.ErrToken
 	// ErrVocabulary: the vocabulary lacks tokens that every text of the grammar needs.
-	ErrVocabulary = errors.New("the vocabulary cannot express the grammar")
+	ErrVocabulary = vocabulary.ErrVocabulary
 )

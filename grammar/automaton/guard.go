@@ -1,11 +1,9 @@
-package grammar
+package automaton
 
 import (
-	"bytes"
-	"sync"
-
 	"github.com/ingotml/ingot/grammar/items"
 	"github.com/ingotml/ingot/grammar/trie"
+	"github.com/ingotml/ingot/grammar/vocabulary"
 )
 
 // Bounds of the search for a way to complete an item, and of a completion.
@@ -20,7 +18,7 @@ const (
 // completable reports whether the text can be completed: whether some text to the end of each open item is none of the
 // items before it. Items that follow are no obstacle: a schema is refused if they could be. Where the search exceeds
 // its bound, it reports false; a way that it found before, it finds again.
-func (a *automaton) completable(s *state, t *items.Text) bool {
+func (a *Automaton) completable(s *state, t *items.Text) bool {
 	if s.tokens >= infinite {
 		return false
 	}
@@ -31,7 +29,7 @@ func (a *automaton) completable(s *state, t *items.Text) bool {
 }
 
 // settled reports whether some item in progress can certainly be completed.
-func (a *automaton) settled(s *state, t *items.Text) bool {
+func (a *Automaton) settled(s *state, t *items.Text) bool {
 	if s.accept || !t.Matches() {
 		return true
 	}
@@ -45,7 +43,7 @@ type searchKey struct {
 }
 
 type completion struct {
-	a    *automaton
+	a    *Automaton
 	seen map[searchKey]bool
 	left int // steps until the search gives up
 }
@@ -87,7 +85,7 @@ func (c *completion) from(s *state, t *items.Text) bool {
 }
 
 // textAfter is afterToken with the text. It returns the dead state if the text cannot be completed after the token.
-func (a *automaton) textAfter(s *state, t *items.Text, token int32) (*state, *items.Text) {
+func (a *Automaton) textAfter(s *state, t *items.Text, token int32) (*state, *items.Text) {
 	next, text := a.dead, t
 	if b := a.v.Bytes(token); len(b) > 0 {
 		next = s
@@ -123,55 +121,10 @@ var (
 	quotedKinds = commaKinds | 1<<trie.KindOf['"']
 )
 
-// crossing are the tokens that can complete an item that begins within them, by what comes before.
-type crossing struct {
-	once                    sync.Once
-	opened, quoted, commaed trie.Trie
-}
-
-// crossingTrie returns the tokens after which a text may have a repeated item, or leave only such.
-func (v *Vocabulary) crossingTrie(t *items.Text) *trie.Trie {
-	if t.Matches() {
-		return &v.all
-	}
-	x := &v.crossing
-	x.once.Do(func() {
-		of := func(wanted ...string) trie.Trie {
-			var order []int32
-			for i := range v.all.Nodes {
-				if n := &v.all.Nodes[i]; n.Token != trie.None && inOrder(v.tokens[v.all.First(n)], wanted) {
-					order = append(order, v.all.Between(int32(i), int32(i)+1)...)
-				}
-			}
-			return trie.New(v.tokens, order)
-		}
-		x.opened, x.quoted, x.commaed = of("[{", ","), of(`"`, ","), of(",")
-	})
-	switch {
-	case t == nil:
-		return &x.opened
-	case t.InString():
-		return &x.quoted
-	}
-	return &x.commaed
-}
-
-// inOrder reports whether text has one byte of each, one after the other.
-func inOrder(text []byte, wanted []string) bool {
-	for _, set := range wanted {
-		i := bytes.IndexAny(text, set)
-		if i < 0 {
-			return false
-		}
-		text = text[i+1:]
-	}
-	return true
-}
-
 // guard removes from a mask of s the tokens after which the text cannot be completed. It reports whether any is left.
-func (a *automaton) guard(bits []uint32, s *state, t *items.Text) (any bool) {
-	v := a.v.crossingTrie(t)
-	var path [longestToken + 1]guarded
+func (a *Automaton) guard(bits []uint32, s *state, t *items.Text) (any bool) {
+	v := a.v.Crossing(t)
+	var path [vocabulary.LongestToken + 1]guarded
 	path[0] = guarded{s: s, t: t}
 	for i, end := int32(0), int32(len(v.Nodes)); i < end; {
 		n := &v.Nodes[i]
@@ -222,7 +175,7 @@ func mayRepeat(t *items.Text, kinds uint64) bool {
 }
 
 // completionOf returns a text that completes the one so far, close to the shortest, or false if it finds none.
-func (a *automaton) completionOf(s *state, t *items.Text) (out []byte, ok bool) {
+func (a *Automaton) completionOf(s *state, t *items.Text) (out []byte, ok bool) {
 	for !s.accept && len(out) < maxPlan {
 		var best guarded
 		var with byte
@@ -249,36 +202,46 @@ func (a *automaton) completionOf(s *state, t *items.Text) (out []byte, ok bool) 
 }
 
 // reserve is planReserve with the items that arrays of the grammar require.
-func (a *automaton) reserve() int64 { return planReserve + 2*int64(a.p.required) }
+func (a *Automaton) reserve() int64 { return planReserve + 2*int64(a.p.Required) }
+
+// position is a point of a text.
+type position struct {
+	a *Automaton
+	s *state
+
+	// Of grammars with items that must differ, see unique.go.
+	t    *items.Text
+	plan []byte // completes the text, near the end of its budget; nil: not computed
+}
 
 // guardedMask is Mask for grammars with items that must differ.
-func (m *Matcher) guardedMask(dst []uint32, remaining int) bool {
-	a := m.a
-	full := a.maskOf(m.s)
+func (p *position) guardedMask(dst []uint32, remaining int) bool {
+	a := p.a
+	full := a.maskOf(p.s)
 	copy(dst, full.bits)
 	if remaining < 0 || sum(full.most, a.reserve()) <= int64(remaining)-1 {
-		if a.guard(dst, m.s, m.t) || m.s.accept {
+		if a.guard(dst, p.s, p.t) || p.s.accept {
 			return anyBit(dst)
 		}
 	} else {
 		clear(dst)
-		if left := int64(remaining) - a.reserve(); a.within(dst, m.s, left) && a.guard(dst, m.s, m.t) {
+		if left := int64(remaining) - a.reserve(); a.within(dst, p.s, left) && a.guard(dst, p.s, p.t) {
 			return true
 		}
 		clear(dst)
-		if m.s.accept {
+		if p.s.accept {
 			return false
 		}
 	}
-	if m.plan == nil {
-		m.plan, _ = a.completionOf(m.s, m.t)
+	if p.plan == nil {
+		p.plan, _ = a.completionOf(p.s, p.t)
 	}
-	if id, ok := a.coverFirst(m.plan); ok {
+	if id, ok := a.coverFirst(p.plan); ok {
 		dst[id>>5] |= 1 << (id & 31)
 		return true
 	}
 	copy(dst, full.bits) // a way without a plan needs a token by its name
-	return a.guard(dst, m.s, m.t)
+	return a.guard(dst, p.s, p.t)
 }
 
 func anyBit(bits []uint32) bool {
@@ -290,40 +253,24 @@ func anyBit(bits []uint32) bool {
 	return false
 }
 
-// coverFirst returns the first of the fewest tokens that spell b.
-func (a *automaton) coverFirst(b []byte) (id int32, ok bool) {
-	t, least := int32(-1), int64(infinite)
-	for k := range b {
-		if t = a.v.all.Child(t, b[k]); t < 0 {
-			break
-		}
-		if n := &a.v.all.Nodes[t]; n.Token != trie.None {
-			if rest := a.cover(b[k+1:]); rest < least {
-				id, ok, least = a.v.all.First(n), true, rest
-			}
-		}
-	}
-	return id, ok
-}
-
 // advance drops a token from the plan, or the plan if the token leaves it.
-func (m *Matcher) advance(token int32) {
-	b := m.a.v.Bytes(token)
-	if len(m.plan) >= len(b) && string(m.plan[:len(b)]) == string(b) {
-		m.plan = m.plan[len(b):]
+func (p *position) advance(token int32) {
+	b := p.a.v.Bytes(token)
+	if len(p.plan) >= len(b) && string(p.plan[:len(b)]) == string(b) {
+		p.plan = p.plan[len(b):]
 	} else {
-		m.plan = nil
+		p.plan = nil
 	}
 }
 
 // fewestUnique is Fewest for grammars with items that must differ.
-func (m *Matcher) fewestUnique() int64 {
-	if m.plan == nil {
-		plan, ok := m.a.completionOf(m.s, m.t)
+func (p *position) fewestUnique() int64 {
+	if p.plan == nil {
+		plan, ok := p.a.completionOf(p.s, p.t)
 		if !ok {
-			return m.s.tokens
+			return p.s.tokens
 		}
-		m.plan = plan
+		p.plan = plan
 	}
-	return m.a.cover(m.plan)
+	return p.a.cover(p.plan)
 }

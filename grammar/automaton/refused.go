@@ -1,8 +1,27 @@
-package grammar
+package automaton
 
 import (
 	"github.com/ingotml/ingot/grammar/trie"
+	"github.com/ingotml/ingot/grammar/vocabulary"
 )
+
+// descent is the way to a node of a trie from its root: the next one often begins with the same bytes.
+type descent struct {
+	path   []byte
+	states [vocabulary.LongestToken + 1]*state // after these bytes
+}
+
+// descend fills the states after the bytes of path.
+func (d *descent) descend(a *Automaton, path []byte) {
+	same := 0
+	for same < len(d.path) && same < len(path) && path[same] == d.path[same] {
+		same++
+	}
+	for ; same < len(path); same++ {
+		d.states[same+1] = a.step(d.states[same], path[same])
+	}
+	d.path = path
+}
 
 // A text that must not match a pattern, or match one of several, refuses few words, and only where they are spelled
 // out. So where most bytes of a kind are allowed after a front, a mask goes on with the front of these, and takes the
@@ -13,7 +32,7 @@ const manyMembers = 64
 
 // survivors returns the front after those bytes of a kind that are allowed after f, or mixedFront if too many are not
 // or the front is too large.
-func (a *automaton) survivors(f *front, kind uint8, members int) *front {
+func (a *Automaton) survivors(f *front, kind uint8, members int) *front {
 	if members < manyMembers || len(f.states) == 0 {
 		return mixedFront
 	}
@@ -27,7 +46,7 @@ func (a *automaton) survivors(f *front, kind uint8, members int) *front {
 	return f.survivors[kind]
 }
 
-func (a *automaton) findSurvivors(f *front, kind uint8) *front {
+func (a *Automaton) findSurvivors(f *front, kind uint8) *front {
 	all, dead := 0, 0
 	for _, s := range f.states {
 		following := a.following(s)
@@ -58,20 +77,7 @@ func (a *automaton) findSurvivors(f *front, kind uint8) *front {
 	return a.frontOf(states...)
 }
 
-// ending are the states of a front from which some bytes of a kind lead to the states of another ending, and these
-// bytes.
-type ending struct {
-	states []*state
-	bytes  [256]uint8 // 1: of these bytes
-}
-
-// endingKey is what an ending of a front leads to: nil is the dead state.
-type endingKey struct {
-	kind uint8
-	to   *ending
-}
-
-func (a *automaton) ending(f *front, kind uint8, to *ending) *ending {
+func (a *Automaton) ending(f *front, kind uint8, to *ending) *ending {
 	key := endingKey{kind, to}
 	if e := f.endings[key]; e != nil {
 		return e
@@ -106,7 +112,7 @@ func (a *automaton) ending(f *front, kind uint8, to *ending) *ending {
 }
 
 // findRefused appends the nodes of the trie that are refused among those at a node.
-func (a *automaton) findRefused(refused []int32, k *trie.Kinds, i int32, path *[longestToken + 1]*front,
+func (a *Automaton) findRefused(refused []int32, k *trie.Kinds, i int32, path *[vocabulary.LongestToken + 1]*front,
 	d *descent) []int32 {
 	depth := int(k.Nodes[i].Depth)
 	members := k.Members(i)

@@ -1,23 +1,93 @@
-package grammar
+package automaton
 
-import "github.com/ingotml/ingot/grammar/trie"
+import (
+	"github.com/ingotml/ingot/grammar/trie"
+	"github.com/ingotml/ingot/grammar/vocabulary"
+)
+
+// maxTotal bounds the states that isTotal follows.
+const maxTotal = 256
+
+// isTotal reports whether any plain text may follow s, through whatever states, and bounds the tokens to the end after
+// it: as inside a text that a pattern must match somewhere.
+func (a *Automaton) isTotal(s *state) (most int64, ok bool) {
+	if s.totalKnown {
+		return s.totalMost, s.total
+	}
+	s.totalKnown = true
+	seen := map[*state]bool{s: true}
+	order := []*state{s}
+	for i := 0; i < len(order); i++ {
+		at := order[i]
+		if at.total {
+			most = max(most, at.totalMost)
+			continue
+		}
+		add := func(to *state) bool {
+			if to == nil || to == a.dead || to.unknown || to.rounded || to.tokens >= infinite || len(order) > maxTotal {
+				return false
+			}
+			if most = max(most, to.tokens); !seen[to] {
+				seen[to] = true
+				order = append(order, to)
+			}
+			return true
+		}
+		for b := byte(' '); b < 0x80; b++ {
+			plain := b != '"' && b != '\\'
+			if plain && (b == ' ' || a.classOf[b] != a.classOf[b-1] || b-1 == '"' || b-1 == '\\') && !add(a.step(at, b)) {
+				return 0, false
+			}
+		}
+		if !add(a.beyondNext(at)) {
+			return 0, false
+		}
+	}
+	for _, at := range order {
+		at.totalKnown, at.total, at.totalMost = true, true, most
+	}
+	return most, true
+}
+
+// totalNext is isTotal for states from which plain characters lead to several states.
+func (a *Automaton) totalNext(s *state) (most int64, ok bool) {
+	if a.plainNext(s) != nil || a.step(s, ' ') == a.dead || a.step(s, '~') == a.dead {
+		return 0, false
+	}
+	return a.isTotal(s)
+}
+
+// takeAllPlain adds all plain tokens to m.
+func (a *Automaton) takeAllPlain(m *mask, most int64) {
+	for _, of := range a.v.Plain {
+		trie.Or(m.bits, of)
+	}
+	trie.Or(m.bits, a.v.LongPlain)
+	m.any, m.most = true, max(m.most, most)
+}
+
+// beyondNext returns the state that every character of several bytes leads to from s, or nil.
+func (a *Automaton) beyondNext(s *state) *state {
+	if !s.beyondKnown {
+		s.beyondKnown = true
+		s.beyond = a.findBeyondNext(s)
+	}
+	return s.beyond
+}
 
 // Most tokens of a vocabulary are plain: whole characters that need no escape in a JSON string. Inside a string only
 // their number of characters matters, and only near a length limit. A mask therefore takes them by length, without a
 // walk.
 
-// plainLengths is the largest length in characters for which plain tokens have a mask of their own.
-const plainLengths = countHorizon
-
 // takePlain sets the bits of the plain tokens for which take accepts the state they lead to, if every plain character
 // leads from s to the same state. It returns the tries with the tokens that still need a walk.
-func (a *automaton) takePlain(bits []uint32, s *state, take func(*state) bool) []*trie.Trie {
+func (a *Automaton) takePlain(bits []uint32, s *state, take func(*state) bool) []*trie.Trie {
 	var chain []*state
 	at := s
-	for len(chain) < plainLengths {
+	for len(chain) < vocabulary.PlainLengths {
 		next := a.plainNext(at)
 		if next == nil || next.unknown {
-			return []*trie.Trie{&a.v.plains, &a.v.rest}
+			return []*trie.Trie{&a.v.Plains, &a.v.Rest}
 		}
 		if next == a.dead {
 			break
@@ -34,27 +104,27 @@ func (a *automaton) takePlain(bits []uint32, s *state, take func(*state) bool) [
 			if !take(next) {
 				break
 			}
-			for _, of := range a.v.plain[i:] {
+			for _, of := range a.v.Plain[i:] {
 				trie.Or(bits, of)
 			}
 			if next.rounded {
-				return []*trie.Trie{&a.v.rest, &a.v.long}
+				return []*trie.Trie{&a.v.Rest, &a.v.Long}
 			}
-			trie.Or(bits, a.v.longPlain)
-			return []*trie.Trie{&a.v.rest}
+			trie.Or(bits, a.v.LongPlain)
+			return []*trie.Trie{&a.v.Rest}
 		}
-		if a.v.hasPlain[i] && take(next) {
-			trie.Or(bits, a.v.plain[i])
+		if a.v.HasPlain[i] && take(next) {
+			trie.Or(bits, a.v.Plain[i])
 		}
 	}
-	if len(chain) < plainLengths {
-		return []*trie.Trie{&a.v.rest}
+	if len(chain) < vocabulary.PlainLengths {
+		return []*trie.Trie{&a.v.Rest}
 	}
-	return []*trie.Trie{&a.v.rest, &a.v.long}
+	return []*trie.Trie{&a.v.Rest, &a.v.Long}
 }
 
 // plainNext returns the state that every plain character leads to from s, or nil if there are several.
-func (a *automaton) plainNext(s *state) *state {
+func (a *Automaton) plainNext(s *state) *state {
 	if !s.plainNextKnown {
 		s.plainNextKnown = true
 		s.plainNext = a.findPlainNext(s)
@@ -62,7 +132,7 @@ func (a *automaton) plainNext(s *state) *state {
 	return s.plainNext
 }
 
-func (a *automaton) findPlainNext(s *state) *state {
+func (a *Automaton) findPlainNext(s *state) *state {
 	to := a.step(s, ' ')
 	for b := byte('!'); b < 0x80; b++ {
 		switch {
@@ -79,7 +149,7 @@ func (a *automaton) findPlainNext(s *state) *state {
 }
 
 // findBeyondNext returns the state that every character of several bytes leads to from s, or nil if there are several.
-func (a *automaton) findBeyondNext(s *state) *state {
+func (a *Automaton) findBeyondNext(s *state) *state {
 	if to, ok := a.afterChar(s); ok {
 		return to
 	}
@@ -110,11 +180,11 @@ func (a *automaton) findBeyondNext(s *state) *state {
 
 // afterChar is findBeyondNext for a state in which only the rule of a character takes bytes beyond ASCII. What the rule
 // takes is found once for all states that call it.
-func (a *automaton) afterChar(s *state) (to *state, ok bool) {
+func (a *Automaton) afterChar(s *state) (to *state, ok bool) {
 	var call *frame
 	var places []place
 	for _, p := range s.places {
-		set := a.p.sets[a.p.nodes[p.node].set]
+		set := a.p.Sets[a.p.Nodes[p.node].Set]
 		if set[2]|set[3] == 0 {
 			continue
 		}
@@ -125,7 +195,7 @@ func (a *automaton) afterChar(s *state) (to *state, ok bool) {
 		call = p.frame
 		places = append(places, place{p.node, a.hidden})
 	}
-	if call == nil || a.p.lexes {
+	if call == nil || a.p.Lexes {
 		return nil, false
 	}
 	end := a.beyondNext(a.intern(places, false, false))
@@ -136,7 +206,7 @@ func (a *automaton) afterChar(s *state) (to *state, ok bool) {
 }
 
 // commonTarget returns the state that every byte from low to high leads to, or nil if there are several.
-func (a *automaton) commonTarget(s *state, low, high byte) *state {
+func (a *Automaton) commonTarget(s *state, low, high byte) *state {
 	to := a.step(s, low)
 	for b := low; b < high; b++ {
 		if a.classOf[b+1] != a.classOf[b] && a.step(s, b+1) != to {

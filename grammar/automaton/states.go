@@ -1,81 +1,17 @@
-package grammar
+package automaton
 
 import (
 	"cmp"
 	"slices"
 )
 
-// stateTable finds the state of a set of places: a hash table of which at most half is in use.
-type stateTable struct {
-	slots []stateSlot
-	used  int
-}
-
-type stateSlot struct {
-	hash uint64
-	s    *state // nil: free
-}
-
-// hashOf returns a hash of what identifies a state.
-func hashOf(places []place, accept, unknown bool) uint64 {
-	const factor = 0x9e3779b97f4a7c15
-	h := uint64(len(places))
-	if accept {
-		h |= 1 << 32
-	}
-	if unknown {
-		h |= 1 << 33
-	}
-	for _, p := range places {
-		h = (h ^ h>>29 ^ uint64(uint32(p.node))<<32 ^ uint64(p.frame.id)) * factor
-	}
-	return h ^ h>>32
-}
-
-func (t *stateTable) find(hash uint64, places []place, accept, unknown bool) *state {
-	if t.slots == nil {
-		return nil
-	}
-	for i := hash; ; i++ {
-		slot := &t.slots[i&uint64(len(t.slots)-1)]
-		if slot.s == nil {
-			return nil
-		}
-		if slot.hash == hash && slot.s.accept == accept && slot.s.unknown == unknown && slices.Equal(slot.s.places, places) {
-			return slot.s
-		}
-	}
-}
-
-// add adds a state that the table lacks.
-func (t *stateTable) add(hash uint64, s *state) {
-	if t.used++; 2*t.used > len(t.slots) {
-		old := t.slots
-		t.slots = make([]stateSlot, max(64, 4*len(old)))
-		for _, slot := range old {
-			if slot.s != nil {
-				t.put(slot)
-			}
-		}
-	}
-	t.put(stateSlot{hash, s})
-}
-
-func (t *stateTable) put(slot stateSlot) {
-	i := slot.hash
-	for t.slots[i&uint64(len(t.slots)-1)].s != nil {
-		i++
-	}
-	t.slots[i&uint64(len(t.slots)-1)] = slot
-}
-
 // intern returns the unique state of these places. It sorts places.
-func (a *automaton) intern(places []place, accept, unknown bool) *state {
+func (a *Automaton) intern(places []place, accept, unknown bool) *state {
 	if len(places) == 0 && !accept && !unknown {
 		return a.dead
 	}
 	if len(places) > 1 {
-		if len(places) > maxPlaces {
+		if len(places) > MaxPlaces {
 			places = a.cheapest(places)
 		}
 		places = a.sorted(places)
@@ -100,18 +36,18 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 	return s
 }
 
-func (a *automaton) costOf(p place) int64 { return sum(a.costs[p.node], p.frame.cost) }
+func (a *Automaton) costOf(p place) int64 { return sum(a.costs[p.node], p.frame.cost) }
 
 // cheapest returns the places that are closest to the end of the text. It changes places.
-func (a *automaton) cheapest(places []place) []place {
+func (a *Automaton) cheapest(places []place) []place {
 	costs := make([]int64, len(places))
 	for i, p := range places {
 		costs[i] = a.costOf(p)
 	}
 	sorted := slices.Sorted(slices.Values(costs))
-	limit := sorted[maxPlaces-1] // of the costliest one
+	limit := sorted[MaxPlaces-1] // of the costliest one
 	below, _ := slices.BinarySearch(sorted, limit)
-	kept, equal := places[:0], maxPlaces-below
+	kept, equal := places[:0], MaxPlaces-below
 	for i, p := range places {
 		if costs[i] < limit || costs[i] == limit && equal > 0 {
 			if costs[i] == limit {
@@ -124,7 +60,7 @@ func (a *automaton) cheapest(places []place) []place {
 }
 
 // sorted returns the places without repetitions, in the order of their frames and nodes. It changes places.
-func (a *automaton) sorted(places []place) []place {
+func (a *Automaton) sorted(places []place) []place {
 	compare := func(x, y place) int {
 		return cmp.Or(cmp.Compare(x.frame.id, y.frame.id), cmp.Compare(x.node, y.node))
 	}
@@ -147,4 +83,34 @@ func (a *automaton) sorted(places []place) []place {
 		places = append(places, place{int32(uint32(k)), a.byID[k>>32]})
 	}
 	return places
+}
+
+// push returns the stack f with one more frame.
+func (a *Automaton) push(f *frame, node, least, most int32, repeat, rounded bool) *frame {
+	rounded = rounded || f.rounded
+	k := frameKey{up: f.id, node: node, min: least, max: most}
+	if repeat {
+		k.flags |= 1
+	}
+	if rounded {
+		k.flags |= 2
+	}
+	if made, ok := a.frames[k]; ok {
+		return made
+	}
+	n := &a.p.Nodes[node]
+	made := &frame{id: a.frameIDs, node: node, min: least, max: most, repeat: repeat, rounded: rounded, up: f,
+		cost: f.cost, tokens: f.tokens}
+	a.frameIDs++
+	if repeat {
+		made.cost = sum(made.cost, a.costs[n.Next], times(int64(least), a.costs[n.Arg]))
+		made.tokens = sum(made.tokens, a.fewest(n.Next), times(int64(least), a.fewest(n.Arg)))
+	} else {
+		made.cost = sum(made.cost, a.costs[node])
+		made.tokens = sum(made.tokens, a.fewest(node))
+	}
+	a.frames[k] = made
+	a.byID = append(a.byID, made)
+	a.bytes += 120
+	return made
 }

@@ -1,4 +1,4 @@
-package grammar
+package automaton
 
 import (
 	"github.com/ingotml/ingot/grammar/expr"
@@ -14,10 +14,10 @@ type byteClasses struct {
 // everyClass has all classes and more.
 var everyClass = expr.ByteRange(0, 255)
 
-// findClasses computes the classes of the program's sets.
-func (a *automaton) findClasses() {
+// classesOf computes the classes of a program's sets.
+func classesOf(sets []expr.ByteSet) (c byteClasses) {
 	var single expr.ByteSet // bytes that have a set of their own, and so a class
-	for _, s := range a.p.sets {
+	for _, s := range sets {
 		if s.Len() == 1 {
 			single = single.Or(s)
 		}
@@ -26,7 +26,7 @@ func (a *automaton) findClasses() {
 	if rest := everyClass.Without(single); rest != (expr.ByteSet{}) {
 		parts = append(parts, rest)
 	}
-	for _, s := range a.p.sets {
+	for _, s := range sets {
 		s = s.Without(single)
 		if s == (expr.ByteSet{}) {
 			continue
@@ -42,25 +42,26 @@ func (a *automaton) findClasses() {
 	for b := range single.All() {
 		parts = append(parts, expr.ByteRange(b, b))
 	}
-	a.classes = len(parts)
-	for c, part := range parts {
+	c.classes = len(parts)
+	for class, part := range parts {
 		for b := range part.All() {
-			a.classOf[b] = uint8(c)
+			c.classOf[b] = uint8(class)
 		}
 	}
-	a.takes = make([]expr.ByteSet, len(a.p.sets))
-	for i, s := range a.p.sets {
+	c.takes = make([]expr.ByteSet, len(sets))
+	for i, s := range sets {
 		for b := range s.All() {
-			a.takes[i].Add(a.classOf[b])
+			c.takes[i].Add(c.classOf[b])
 		}
 	}
+	return c
 }
 
 // leadTo notes that the bytes of some classes lead from s to another state.
-func (a *automaton) leadTo(s *state, classes expr.ByteSet, to *state) {
-	for c := range classes.All() {
-		if int(c) < a.classes {
-			s.next[c] = to
+func (c *byteClasses) leadTo(s *state, classes expr.ByteSet, to *state) {
+	for class := range classes.All() {
+		if int(class) < c.classes {
+			s.next[class] = to
 		}
 	}
 }

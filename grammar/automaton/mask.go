@@ -1,8 +1,10 @@
-package grammar
+package automaton
 
 import (
-	"github.com/ingotml/ingot/grammar/trie"
 	"slices"
+
+	"github.com/ingotml/ingot/grammar/trie"
+	"github.com/ingotml/ingot/grammar/vocabulary"
 )
 
 // In the name of a property that may be another than the listed ones, most characters lead to one state, in which any
@@ -10,7 +12,7 @@ import (
 // these few.
 
 // freeNext returns the state that most characters lead to from s if every plain text may follow there, or nil.
-func (a *automaton) freeNext(s *state) *state {
+func (a *Automaton) freeNext(s *state) *state {
 	if a.plainNext(s) != nil {
 		return nil
 	}
@@ -44,7 +46,7 @@ const maxAround = 1 << 14
 
 // walkAround fills m with the mask of free, and walks only where a token leads from s to another state than from free.
 // It reports whether these are few; otherwise m is empty.
-func (a *automaton) walkAround(m *mask, s, free *state) bool {
+func (a *Automaton) walkAround(m *mask, s, free *state) bool {
 	base := a.maskOf(free)
 	copy(m.bits, base.bits)
 	m.any, m.most = base.any, base.most
@@ -53,8 +55,8 @@ func (a *automaton) walkAround(m *mask, s, free *state) bool {
 			m.subtrees = append(m.subtrees, r)
 		}
 	}
-	t := &a.v.all
-	var path, other [longestToken + 1]*state
+	t := &a.v.All
+	var path, other [vocabulary.LongestToken + 1]*state
 	path[0], other[0] = s, free
 	visited := 0
 	for i, end := int32(0), int32(len(t.Nodes)); i < end; {
@@ -93,72 +95,65 @@ func (a *automaton) walkAround(m *mask, s, free *state) bool {
 	return true
 }
 
-// maxTotal bounds the states that isTotal follows.
-const maxTotal = 256
+// maxDirectBytes is the number of possible next bytes up to which a mask is computed with the full stack: most of the
+// trie is then out of reach.
+const maxDirectBytes = 24
 
-// isTotal reports whether any plain text may follow s, through whatever states, and bounds the tokens to the end after
-// it: as inside a text that a pattern must match somewhere.
-func (a *automaton) isTotal(s *state) (most int64, ok bool) {
-	if s.totalKnown {
-		return s.totalMost, s.total
+// maskOf returns the mask of a state, computed on first use.
+func (a *Automaton) maskOf(s *state) *mask {
+	if s.mask != nil {
+		return s.mask
 	}
-	s.totalKnown = true
-	seen := map[*state]bool{s: true}
-	order := []*state{s}
-	for i := 0; i < len(order); i++ {
-		at := order[i]
-		if at.total {
-			most = max(most, at.totalMost)
-			continue
+	s.busy = true
+	defer func() { s.busy = false }()
+	m := &mask{bits: make([]uint32, vocabulary.Words(a.v.Size()))}
+	below, depth := s, 0
+	if a.whole && a.following(s).Len() > maxDirectBytes {
+		below, depth = a.cutBelow(s)
+	}
+	if below != s {
+		base := a.maskOf(below)
+		copy(m.bits, base.bits)
+		m.any = base.any
+		m.most = sum(base.most, a.cutAway(s, depth))
+		var path [vocabulary.LongestToken + 1]*state
+		for _, r := range base.subtrees {
+			switch from := a.after(s, r.path); {
+			case from == a.dead:
+			case from.undecided(len(r.path)):
+				m.subtrees = append(m.subtrees, r)
+			default:
+				path[len(r.path)] = from
+				a.walk(m, r.trie, r.node+1, r.trie.Nodes[r.node].Skip, &path)
+			}
 		}
-		add := func(to *state) bool {
-			if to == nil || to == a.dead || to.unknown || to.rounded || to.tokens >= infinite || len(order) > maxTotal {
+	} else {
+		take := func(next *state) bool {
+			if next.tokens >= infinite {
 				return false
 			}
-			if most = max(most, to.tokens); !seen[to] {
-				seen[to] = true
-				order = append(order, to)
-			}
+			m.any, m.most = true, max(m.most, next.tokens)
 			return true
 		}
-		for b := byte(' '); b < 0x80; b++ {
-			plain := b != '"' && b != '\\'
-			if plain && (b == ' ' || a.classOf[b] != a.classOf[b-1] || b-1 == '"' || b-1 == '\\') && !add(a.step(at, b)) {
-				return 0, false
-			}
+		tries := []*trie.Trie{&a.v.Rest}
+		if following := a.following(s); following.Len() <= maxDirectBytes && a.walkFew(m, s, following) {
+			tries = nil
+		} else if free := a.freeNext(s); free != nil && !free.busy && a.walkAround(m, s, free) {
+			tries = nil
+		} else if most, ok := a.totalNext(s); ok {
+			a.takeAllPlain(m, most)
+		} else {
+			tries = a.takePlain(m.bits, s, take)
 		}
-		if !add(a.beyondNext(at)) {
-			return 0, false
+		for _, t := range tries {
+			a.walkAll(m, t, s)
 		}
+		a.takeNamed(m.bits, s, take)
 	}
-	for _, at := range order {
-		at.totalKnown, at.total, at.totalMost = true, true, most
+	if a.work > maxWork {
+		m.any = a.shortestStep(m.bits, s, -1) || m.any
 	}
-	return most, true
-}
-
-// totalNext is isTotal for states from which plain characters lead to several states.
-func (a *automaton) totalNext(s *state) (most int64, ok bool) {
-	if a.plainNext(s) != nil || a.step(s, ' ') == a.dead || a.step(s, '~') == a.dead {
-		return 0, false
-	}
-	return a.isTotal(s)
-}
-
-// takeAllPlain adds all plain tokens to m.
-func (a *automaton) takeAllPlain(m *mask, most int64) {
-	for _, of := range a.v.plain {
-		trie.Or(m.bits, of)
-	}
-	trie.Or(m.bits, a.v.longPlain)
-	m.any, m.most = true, max(m.most, most)
-}
-
-// beyondNext returns the state that every character of several bytes leads to from s, or nil.
-func (a *automaton) beyondNext(s *state) *state {
-	if !s.beyondKnown {
-		s.beyondKnown = true
-		s.beyond = a.findBeyondNext(s)
-	}
-	return s.beyond
+	a.bytes += 4*len(m.bits) + 64*len(m.subtrees)
+	s.mask = m
+	return m
 }

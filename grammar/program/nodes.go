@@ -1,13 +1,13 @@
-package grammar
+package program
 
-// nodeTable finds the node that is equal to another: a hash table of indices of nodes, of which at most half is in use.
-type nodeTable struct {
+// table finds the node that is equal to another: a hash table of indices of nodes, of which at most half is in use.
+type table struct {
 	slots []uint64 // hash in the high half, index in the low one; 0: free
 	used  int
 }
 
 // find returns the index of the node that is equal to n; 0: there is none.
-func (t *nodeTable) find(nodes []node, n *node) int32 {
+func (t *table) find(nodes []Node, n *Node) int32 {
 	if t.slots == nil {
 		return 0
 	}
@@ -21,7 +21,7 @@ func (t *nodeTable) find(nodes []node, n *node) int32 {
 }
 
 // add adds the index of a node that the table lacks.
-func (t *nodeTable) add(nodes []node, at int32) {
+func (t *table) add(nodes []Node, at int32) {
 	if t.used++; 2*t.used > len(t.slots) {
 		old := t.slots
 		t.slots = make([]uint64, max(256, 4*len(old)))
@@ -34,7 +34,7 @@ func (t *nodeTable) add(nodes []node, at int32) {
 	t.put(nodes[at].hash()<<32 | uint64(at))
 }
 
-func (t *nodeTable) put(slot uint64) {
+func (t *table) put(slot uint64) {
 	i := slot >> 32
 	for t.slots[i&uint64(len(t.slots)-1)] != 0 {
 		i++
@@ -43,9 +43,9 @@ func (t *nodeTable) put(slot uint64) {
 }
 
 // hash returns 32 bits.
-func (n *node) hash() uint64 {
-	h := (uint64(n.op)<<32 | uint64(uint32(n.set))) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>32 ^ uint64(uint32(n.next))<<32 ^ uint64(uint32(n.arg))) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>32 ^ uint64(uint32(n.min))<<32 ^ uint64(uint32(n.max))) * 0x9e3779b97f4a7c15
+func (n *Node) hash() uint64 {
+	h := (uint64(n.Op)<<32 | uint64(uint32(n.Set))) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>32 ^ uint64(uint32(n.Next))<<32 ^ uint64(uint32(n.Arg))) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>32 ^ uint64(uint32(n.Min))<<32 ^ uint64(uint32(n.Max))) * 0x9e3779b97f4a7c15
 	return h >> 32
 }
