@@ -220,11 +220,11 @@ func (l *launcher) find(ctx context.Context, client launch.Client, home string) 
 	return path, nil
 }
 
-// launchPatience is the timeout of requests that need no model.
-const launchPatience = 20 * time.Second
+// launchTimeout is the timeout of requests that need no model.
+const launchTimeout = 20 * time.Second
 
 func (l *launcher) ask(ctx context.Context, s serverClient, method, path string, body, to any) error {
-	ctx, cancel := context.WithTimeout(ctx, launchPatience)
+	ctx, cancel := context.WithTimeout(ctx, launchTimeout)
 	defer cancel()
 	return s.get(ctx, method, path, body, to)
 }

@@ -33,8 +33,8 @@ func (o runOptions) inProcess(c *cobra.Command) bool {
 // errServerGone means that a server stopped in the middle of a response.
 var errServerGone = errors.New("the server is gone")
 
-// serverPatience is the timeout for identifying the server.
-const serverPatience = 2 * time.Second
+// identifyTimeout is the timeout for identifying the server.
+const identifyTimeout = 2 * time.Second
 
 // findServer returns a backend for the server at INGOT_HOST, or nil. The server must prove that it belongs to the user
 // and serves the store; otherwise it receives nothing and a note says so. The only other error is that of the key file.
@@ -43,7 +43,7 @@ func (b *backends) findServer(ctx context.Context, entry *store.Entry, style *pr
 	if err != nil {
 		return nil, err
 	}
-	brief, cancel := context.WithTimeout(ctx, serverPatience)
+	brief, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
 	client, err := b.storeClient(b.store, key)
 	if err == nil {

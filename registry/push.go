@@ -11,10 +11,10 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/resume"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -124,7 +124,7 @@ func (c *Client) preparePusher(s *store.Store, dst manifest.Name, opts PushOptio
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
 	p := &pusher{c: c, s: s, from: Stored{s}, dst: dst, r: r, opts: opts, chunkGiven: given > 0,
 		sendSlots: make(chan struct{}, c.Concurrency(dst.Host))}
-	p.patience = r.Patience()
+	p.timeouts = r.Timeouts()
 	return p, nil
 }
 
@@ -141,7 +141,7 @@ type pusher struct {
 	opts    PushOptions
 	records *store.Store // keeps session records; nil if it is read-only
 
-	patience   *patience.Patience
+	timeouts   *waiting.Timeouts
 	lacks      []string           // blobs that the registry says to lack, whatever it answers to HEAD
 	chunkGiven bool               // opts.ChunkSize is not the default
 	mounter    *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none

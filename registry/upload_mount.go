@@ -108,7 +108,7 @@ func (u *upload) mountFrom(ctx context.Context, r *remote.Repository, from strin
 	if from != "" {
 		query.Set("from", from)
 	}
-	watch := u.push.patience.Watch(ctx, u.push.opts.Stall, 1)
+	watch := u.push.timeouts.Watch(ctx, u.push.opts.Stall, 1)
 	defer watch.Stop()
 	short := watch.Context()
 	resp, err := u.push.post(short, r, query)

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/sendfile"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // looksPerStall is how often a watchdog looks during a stall.
@@ -19,7 +19,7 @@ const looksPerStall = 6
 // watchdog cancels a request of a push over which too little moves. What moves is what the other side has, as far as
 // the kernel says: on a slow connection, the kernel may take nothing for a long time because its buffer is full.
 type watchdog struct {
-	*patience.Watch
+	*waiting.Watch
 	stall  time.Duration // as the options say
 	every  time.Duration // between looks
 	length int64
@@ -31,10 +31,10 @@ type watchdog struct {
 }
 
 // startWatchdog returns the context of a request that is canceled if too little of a body of this length moves for
-// stall, or if no response arrives within [patience.Factor] times that after the last byte; both grow. The caller must
+// stall, or if no response arrives within [waiting.Factor] times that after the last byte; both grow. The caller must
 // call stop.
 func (p *pusher) startWatchdog(ctx context.Context, method string, length int64) (context.Context, *watchdog) {
-	watch := p.patience.Watch(ctx, p.opts.Stall, patience.Factor(method))
+	watch := p.timeouts.Watch(ctx, p.opts.Stall, waiting.Factor(method))
 	w := &watchdog{Watch: watch, stall: p.opts.Stall, length: length}
 	if length == 0 {
 		return w.Context(), w
@@ -67,7 +67,7 @@ func (w *watchdog) look() {
 // moved counts bytes of the body that the kernel has taken.
 func (w *watchdog) moved(n int64) {
 	if w.taken.Add(n) == w.length {
-		w.Sent(w.stall, patience.Write)
+		w.Sent(w.stall, waiting.Write)
 	}
 }
 

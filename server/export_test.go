@@ -43,10 +43,10 @@ func (s *Server) WaitingPrompts() int { return s.prompts.Waiting() }
 // SetPromptWait sets how long requests wait for memory for their prompts.
 func (s *Server) SetPromptWait(d time.Duration) { s.prompts = promptMemory(times{memory: d}) }
 
-// SetMemoryWait sets how long requests wait for memory for their bodies and answers.
-// Clients that neither send nor read are cut after patience.
-func (s *Server) SetMemoryWait(d, patience time.Duration) {
-	s.memory = requestMemory(s.opts.MaxBody, times{memory: d, patience: patience})
+// SetMemoryWait sets how long requests wait for memory for their bodies and answers. Clients that neither send nor read
+// are cut after clientIdle.
+func (s *Server) SetMemoryWait(d, clientIdle time.Duration) {
+	s.memory = requestMemory(s.opts.MaxBody, times{memory: d, clientIdle: clientIdle})
 }
 
 // SetSilence sets the time without a message of a stream after which a keep-alive is sent.

@@ -20,14 +20,14 @@ import (
 
 func promptMemory(t times) *budget.Budget {
 	return budget.New(budget.Options{Total: limits.PromptMemory, What: "the prompt", Wait: t.memory,
-		Queue: limits.PromptQueue, Patience: t.patience})
+		Queue: limits.PromptQueue, IdleTimeout: t.clientIdle})
 }
 
 // requestMemory returns the budget of bodies and answers, whose total suits the largest body.
 func requestMemory(largest int64, t times) *budget.Budget {
 	const bodies, least = 8, 64 << 20
 	return budget.New(budget.Options{Total: max(bodies*largest, least), What: "the request", Wait: t.memory,
-		Queue: limits.PromptQueue, Patience: t.patience})
+		Queue: limits.PromptQueue, IdleTimeout: t.clientIdle})
 }
 
 // account opens the account of a request, whose renders and encodings take turns with those of others.

@@ -95,7 +95,7 @@ type times struct {
 	silent time.Duration // without a message of a stream, after which a keep-alive is sent
 	memory time.Duration // to wait for memory
 
-	patience time.Duration // for clients that neither send nor read what others wait for
+	clientIdle time.Duration // for clients that neither send nor read what others wait for
 }
 
 func (o Options) times() times {
@@ -104,7 +104,7 @@ func (o Options) times() times {
 	}
 	return times{
 		header: 10 * time.Second, body: 2 * time.Minute, idle: 3 * time.Minute, write: time.Minute,
-		silent: 3 * time.Second, memory: limits.PromptWait * time.Second, patience: limits.ClientPatience * time.Second,
+		silent: 3 * time.Second, memory: limits.PromptWait * time.Second, clientIdle: limits.ClientIdle * time.Second,
 	}
 }
 

@@ -139,7 +139,7 @@ func (q streamRequest) ask(f *servertest.Fixture, c *reader) {
 // While a model loads, evaluates a prompt and pauses in the middle of its output, no client waits longer than 5 s for a
 // byte. Each message has one kind of content, in the order of the output, and what fills the silence has none.
 func TestNoClientWaits(t *testing.T) {
-	const patience, pause = 5 * time.Second, 10 * time.Minute
+	const clientTimeout, pause = 5 * time.Second, 10 * time.Minute
 	slowly(t, func(t *testing.T, f *servertest.Fixture, q streamRequest, c *reader) {
 		f.Loading, f.Prefill, f.Wait = make(chan struct{}), make(chan struct{}), make(chan struct{})
 		go func() {
@@ -150,7 +150,7 @@ func TestNoClientWaits(t *testing.T) {
 		}()
 		q.ask(f, c)
 		text := c.got()
-		if c.longest > patience || c.Code != 200 {
+		if c.longest > clientTimeout || c.Code != 200 {
 			t.Errorf("status %d; the client waited for %v", c.Code, c.longest)
 		}
 		if got := q.contents(text); !slices.Equal(got, q.want) {
@@ -162,7 +162,7 @@ func TestNoClientWaits(t *testing.T) {
 				alive++
 			}
 		}
-		if least := int(3*pause/patience) - 3; alive < least || !regexp.MustCompile(q.last).MatchString(list[len(list)-1]) {
+		if least := int(3*pause/clientTimeout) - 3; alive < least || !regexp.MustCompile(q.last).MatchString(list[len(list)-1]) {
 			t.Errorf("%d keep-alives, want %d; the end is %s", alive, least, list[len(list)-1])
 		}
 		if strings.HasPrefix(q.path, "/api/") {

@@ -2,10 +2,10 @@ package launch
 
 import "strconv"
 
-// claudePatienceMs is how long Claude Code waits for the next event of a stream, and for a response that is not
+// claudeTimeoutMs is how long Claude Code waits for the next event of a stream, and for a response that is not
 // streamed. Its own limits are 5 and 10 minutes. It does not count pings as events, and a processor may take longer
 // than that to evaluate its prompt.
-const claudePatienceMs = "3600000"
+const claudeTimeoutMs = "3600000"
 
 // claude is Claude Code, configured by environment variables (https://code.claude.com/docs/en/env-vars).
 var claude = Client{
@@ -29,7 +29,7 @@ var claude = Client{
 		}
 		for _, name := range []string{"CLAUDE_STREAM_IDLE_TIMEOUT_MS", "API_TIMEOUT_MS"} {
 			if env(s.Env, name) == "" {
-				v = append(v, variable{name, claudePatienceMs})
+				v = append(v, variable{name, claudeTimeoutMs})
 			}
 		}
 		return change{env: v}

@@ -7,10 +7,10 @@ const (
 	// PromptQueue bounds the prompts that wait for memory; PromptWait bounds their wait, in seconds.
 	PromptQueue = 256
 	PromptWait  = 10
-	// ClientShare bounds what the requests of a client hold, as a multiple of the memory that is left. ClientPatience is
-	// how many seconds a client may neither send nor read while others wait for what it holds.
-	ClientShare    = 3
-	ClientPatience = 5
+	// ClientShare bounds what the requests of a client hold, as a multiple of the memory that is left. ClientIdle is how
+	// many seconds a client may neither send nor read while others wait for what it holds.
+	ClientShare = 3
+	ClientIdle  = 5
 	// PromptText bounds a prompt's text, before it is encoded and in the input of a template.
 	PromptText = 8 << 20
 	// RenderMemory and RenderOutput bound one render beyond RenderMemoryPerByte and RenderOutputPerByte of its input.
@@ -39,7 +39,7 @@ func init() {
 		Limit{"PromptText", "text of a prompt", PromptText, Bytes, "prompt.TestEncodeLimit"},
 		Limit{"ClientShare", "times the memory that is left that the requests of a client hold", ClientShare, Count,
 			"server/budget.TestShare"},
-		Limit{"ClientPatience", "time without progress of a client that holds memory for which others wait", ClientPatience,
+		Limit{"ClientIdle", "time without progress of a client that holds memory for which others wait", ClientIdle,
 			Seconds, "server/budget.TestIdleClients"},
 		Limit{"RenderMemory", "memory of one render beyond that", RenderMemory, Bytes, render},
 		Limit{"RenderMemoryPerByte", "memory that one render takes for each byte of its input", RenderMemoryPerByte, Bytes,

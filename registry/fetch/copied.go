@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/manifest/store/ingest"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/waiting"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -30,7 +30,7 @@ type Copied struct {
 // Copy returns what reads a blob of a repository.
 func Copy(src *remote.Repository, tune Tuning, b Blob) *Copied {
 	c := newCopied(&Fetcher{Src: src, Tune: tune}, b)
-	c.from.patience = src.Patience()
+	c.from.timeouts = src.Timeouts()
 	return c
 }
 
@@ -96,14 +96,14 @@ type copyReader struct {
 
 	resp  *http.Response // nil between requests
 	body  io.Reader      // of resp
-	watch *patience.Watch
+	watch *waiting.Watch
 }
 
 func (r *copyReader) Read(p []byte) (int, error) {
 	if r.at == r.end {
 		return 0, io.EOF
 	}
-	defer patience.Pause(r.ctx)() // the destination, whose request this is part of, waits for the source
+	defer waiting.Pause(r.ctx)() // the destination, whose request this is part of, waits for the source
 	for {
 		n, err := r.readOnce(p[:min(int64(len(p)), r.end-r.at)])
 		if err == nil {
@@ -154,7 +154,7 @@ func (r *copyReader) readOnce(p []byte) (int, error) {
 
 // request requests the rest of the range.
 func (r *copyReader) request() (err error) {
-	watch := r.b.from.patience.Watch(r.ctx, r.b.from.fetcher.Tune.Response, 1)
+	watch := r.b.from.timeouts.Watch(r.ctx, r.b.from.fetcher.Tune.Response, 1)
 	want := ingest.Range{Start: r.at, End: r.end}
 	if r.noRanges {
 		want = ingest.Range{Start: 0, End: r.b.from.blob.Size}

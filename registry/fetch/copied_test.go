@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/registry/patience"
 	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/waiting"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -51,7 +51,7 @@ func TestSlowSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch := (&patience.Host{}).New(0).Watch(t.Context(), 30*time.Second, 1)
+		watch := (&waiting.Host{}).New(0).Watch(t.Context(), 30*time.Second, 1)
 		defer watch.Stop()
 		d := ocispec.Descriptor{Digest: digest.FromString(source.content), Size: int64(len(source.content))}
 		r := Copy(repo, Tuned, Blob{Descriptor: d}).Open(watch.Context(), 0, d.Size)

@@ -10,8 +10,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/waiting"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -32,8 +32,8 @@ var Tuned = Tuning{
 	SingleBusyBelow: 256 << 20,
 	MinPart:         8 << 20,
 	MaxPart:         32 << 20,
-	Stall:           patience.Body,
-	Response:        patience.Response,
+	Stall:           waiting.Body,
+	Response:        waiting.Response,
 	Buffer:          512 << 10,
 }
 
@@ -95,7 +95,7 @@ type download struct {
 	fetcher  *Fetcher
 	blob     Blob
 	partial  *ingest.Partial
-	patience *patience.Patience
+	timeouts *waiting.Timeouts
 }
 
 // Fetch downloads one blob into the store. Content with a wrong digest or size is discarded and fetched once more, from
@@ -141,7 +141,7 @@ func (f *Fetcher) fetchOnce(ctx context.Context, b Blob, first Kind) (had int64,
 	}
 	defer part.Close()
 	had = part.Have()
-	d := &download{f, b, part, f.Src.Patience()}
+	d := &download{f, b, part, f.Src.Timeouts()}
 	if err := d.fill(ctx, first); err != nil {
 		if errors.Is(err, remote.ErrDigest) {
 			part.Discard()

@@ -13,9 +13,9 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/manifest/store/ingest"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/remote"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // errNoRanges means that a server does not serve parts of this blob, or not the requested one.
@@ -29,7 +29,7 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 	if d.blob.Size == 0 {
 		return nil
 	}
-	watch := d.patience.Watch(ctx, d.fetcher.Tune.Response, 1)
+	watch := d.timeouts.Watch(ctx, d.fetcher.Tune.Response, 1)
 	defer watch.Stop()
 	resp, err := d.requestRange(watch.Context(), want, part != nil)
 	if err != nil {
@@ -48,7 +48,7 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 	if err := d.copyRange(watch, body, sent, end, write); err != nil {
 		return remote.Interrupted(watch, err)
 	}
-	d.patience.Passed()
+	d.timeouts.Passed()
 	return nil
 }
 
@@ -131,7 +131,7 @@ var buffers sync.Pool
 
 // copyRange reads a body that holds the range sent of the blob, and writes its bytes before position end. A body that
 // is longer than sent is an error.
-func (d *download) copyRange(watch *patience.Watch, body io.Reader, sent ingest.Range, end int64,
+func (d *download) copyRange(watch *waiting.Watch, body io.Reader, sent ingest.Range, end int64,
 	write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
 	if p == nil || len(*p) != d.fetcher.Tune.Buffer {

@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/settings"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 const (
@@ -31,7 +31,7 @@ type Client struct {
 	transport *http.Transport
 	reached   atomic.Bool // a server has responded
 	servers   servers
-	gates     patience.Gates // by origin
+	gates     waiting.Gates // by origin
 
 	hubUse, scopeUse use // of the two services
 
@@ -103,8 +103,8 @@ func (c *Client) endpoint(host string) string {
 
 // use is how a service is used.
 type use struct {
-	host     patience.Host
-	patience *patience.Patience
+	host     waiting.Host
+	timeouts *waiting.Timeouts
 	attempts int // consecutive ones without progress
 }
 
@@ -115,7 +115,7 @@ func (u *use) set(opts Options, endpoint string) {
 	}
 	u.host.Timeout = cmp.Or(opts.Stall, s.Timeout)
 	u.attempts = cmp.Or(opts.Attempts, s.Attempts, defaultAttempts)
-	u.patience = u.host.New(0)
+	u.timeouts = u.host.New(0)
 }
 
 // use returns how the service of a name's host is used.
@@ -144,7 +144,7 @@ func temporary(err error) bool {
 	case errors.Is(err, errExpired), errors.Is(err, errBody):
 		return true
 	case errors.As(err, &status):
-		return verdict.Of(status.step, status.Status) == verdict.Retry && status.retryAfter <= patience.MaxHint
+		return verdict.Of(status.step, status.Status) == verdict.Retry && status.retryAfter <= waiting.MaxHint
 	}
 	return remote.Temporary(err) || transportFailure(err)
 }

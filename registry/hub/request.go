@@ -12,8 +12,8 @@ import (
 
 	"github.com/ingotml/ingot/internal/limits"
 	"github.com/ingotml/ingot/registry/address"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // call is a request for a repository or a file of one.
@@ -35,7 +35,7 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 		return nil, err
 	}
 	sent := time.Now()
-	watch := c.use(q.host).patience.Watch(ctx, patience.Response, 1)
+	watch := c.use(q.host).timeouts.Watch(ctx, waiting.Response, 1)
 	ctx = watch.Context()
 	method := http.MethodGet
 	if q.head {
@@ -66,7 +66,7 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 	}
 	c.reached.Store(true)
 	c.limited(q, gate, sent, resp)
-	watch.Body(patience.Response)
+	watch.Body(waiting.Response)
 	resp.Body = &watchedBody{watch.Reader(resp.Body), resp.Body, watch, q.what}
 	if err := decode(resp); err != nil {
 		discard(resp)
@@ -76,7 +76,7 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 }
 
 // limited closes the gate of a server that limits requests, and says so if that takes long.
-func (c *Client) limited(q call, gate *patience.Gate, sent time.Time, resp *http.Response) {
+func (c *Client) limited(q call, gate *waiting.Gate, sent time.Time, resp *http.Response) {
 	if !verdict.Limited(resp.StatusCode, "") {
 		gate.Passed(sent)
 		return
@@ -101,7 +101,7 @@ func hideAddress(err error) error {
 type watchedBody struct {
 	io.Reader
 	body  io.Closer
-	watch *patience.Watch
+	watch *waiting.Watch
 	what  string
 }
 

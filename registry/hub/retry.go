@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // Delays of the exponential backoff.
@@ -34,13 +34,13 @@ type attempts struct {
 	failed  int
 	wrong   int // of these, answers with another body than promised, and addresses that were refused
 	gained  int // bytes since the budget was restored
-	limited patience.Allowance
+	limited waiting.Allowance
 }
 
 // progress counts bytes, and restores the budget after enough of them.
 func (a *attempts) progress(n int) {
 	if a.gained += n; a.gained >= remote.Progress {
-		a.failed, a.wrong, a.gained, a.limited = 0, 0, 0, patience.Allowance{}
+		a.failed, a.wrong, a.gained, a.limited = 0, 0, 0, waiting.Allowance{}
 	}
 }
 

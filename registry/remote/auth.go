@@ -18,10 +18,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/credentials"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/settings"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // host is the state of one registry: its address, its authentication challenge and its credentials.
@@ -36,8 +36,8 @@ type host struct {
 	insecure     bool                      // its certificate is not verified
 	certificates *credentials.Certificates // the user's for it; nil: none
 	namers       address.Class             // classes that must be allowed to name its address; 0: it may be at any
-	patience     patience.Host
-	small        *patience.Patience // of requests for documents
+	waits        waiting.Host
+	small        *waiting.Timeouts // of requests for documents
 
 	mu              sync.Mutex
 	named           map[string]naming        // by origin: what named it
@@ -102,8 +102,8 @@ func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 		named: map[string]naming{}, responseClasses: map[string]address.Class{},
 		credentials: map[string]*credential{}, flights: map[string]*flight{}, abilities: guess(reg.RegistryStr()),
 	}
-	h.patience.Timeout = h.setting.Timeout
-	h.small = h.patience.New(maxWait)
+	h.waits.Timeout = h.setting.Timeout
+	h.small = h.waits.New(maxWait)
 	return h, nil
 }
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/ingotml/ingot/registry/credentials"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/settings"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // Options configure a [Client]. The zero value suits most callers.
@@ -65,7 +65,7 @@ type Client struct {
 
 	mu     sync.Mutex
 	hosts  map[string]*host
-	gates  patience.Gates // by origin
+	gates  waiting.Gates // by origin
 	warned map[string]bool
 }
 

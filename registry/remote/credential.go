@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/ingotml/ingot/registry/credentials"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // resource is the key of a credential lookup, which tries the repository first, then the host.
@@ -72,8 +72,8 @@ func (cr *credential) renewable() bool {
 func (h *host) authorization(ctx context.Context, a access) (*credential, error) {
 	key := strings.Join(a.scopes, " ")
 	// What gets the credential has watches of its own.
-	defer patience.Pause(ctx)()
-	ctx = patience.Without(ctx)
+	defer waiting.Pause(ctx)()
+	ctx = waiting.Without(ctx)
 	for {
 		if now := h.credentialOf(key); now.usable() {
 			return now, nil
@@ -184,8 +184,8 @@ func (h *host) anonymous(ctx context.Context, o *offer, a access) (*credential, 
 	if o.bearer == nil {
 		return &credential{without: true, got: time.Now()}, nil
 	}
-	defer patience.Pause(ctx)()
-	ctx = patience.Without(ctx) // a token server's time is not the registry's
+	defer waiting.Pause(ctx)()
+	ctx = waiting.Without(ctx) // a token server's time is not the registry's
 	t, err := h.token(ctx, o.bearer, nil, a.scopes, nil)
 	if err != nil {
 		return nil, fmt.Errorf("request a token for %s: %w", h.name, err)

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/internal/limits/fault"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // Errors for use with [errors.Is].
@@ -104,7 +104,7 @@ func (e *StatusError) Error() string {
 	case e.Code+e.Message != "":
 		text += ": " + e.Code + e.Message
 	}
-	if e.RetryAfter > patience.MaxHint {
+	if e.RetryAfter > waiting.MaxHint {
 		text += fmt.Sprintf(" (Retry-After: %s)", e.RetryAfter)
 	}
 	return text

@@ -9,9 +9,9 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry/address"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // MirrorsEnv is the environment variable that lists mirrors if [Options.Mirrors] is nil:
@@ -116,12 +116,12 @@ func (r *Repository) fromMirror(req *http.Request) *http.Response {
 		return nil
 	}
 	// A mirror that is silent is left, and not the request: it has a watch of its own.
-	defer patience.Pause(req.Context())()
+	defer waiting.Pause(req.Context())()
 	for _, m := range r.mirrors {
 		if !m.firstTry(req.Method + " " + what + " " + req.Header.Get("Range")) {
 			continue
 		}
-		there := req.Clone(patience.Without(req.Context()))
+		there := req.Clone(waiting.Without(req.Context()))
 		there.URL, there.Host = m.repo.URL(what), ""
 		resp, err := m.repo.follow(there)
 		switch {

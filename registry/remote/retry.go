@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // DefaultAttempts is the default number of consecutive attempts without progress.
@@ -32,7 +32,7 @@ type Attempts struct {
 	limit   int
 	failed  int
 	gained  int64 // bytes since the budget was last restored
-	limited patience.Allowance
+	limited waiting.Allowance
 	OnRetry func(err error) // called before each retry, but not while requests are limited; may be nil
 }
 
@@ -49,7 +49,7 @@ func (r *Repository) Attempts() *Attempts {
 func (r *Repository) wait(ctx context.Context, d time.Duration) error { return r.host.c.Sleep(ctx, d) }
 
 // Reset restores the budget after progress.
-func (a *Attempts) Reset() { a.failed, a.gained, a.limited = 0, 0, patience.Allowance{} }
+func (a *Attempts) Reset() { a.failed, a.gained, a.limited = 0, 0, waiting.Allowance{} }
 
 // Progress is how many bytes restore a budget: a server must not be able to hold a transfer with a byte per request.
 const Progress = 64 << 10
@@ -87,7 +87,7 @@ func (a *Attempts) Backoff(ctx context.Context, err error) error {
 	if a.OnRetry != nil {
 		a.OnRetry(err)
 	}
-	defer patience.Pause(ctx)()
+	defer waiting.Pause(ctx)()
 	return a.c.Sleep(ctx, a.delay(err))
 }
 
@@ -167,7 +167,7 @@ func Temporary(err error) bool {
 	case errors.Is(err, ErrInterrupted):
 		return true
 	case errors.As(err, &status):
-		return VerdictOf("", err) == verdict.Retry && status.RetryAfter <= patience.MaxHint
+		return VerdictOf("", err) == verdict.Retry && status.RetryAfter <= waiting.MaxHint
 	case errors.As(err, &dns):
 		return !dns.IsNotFound
 	case errors.As(err, &netErr) && netErr.Timeout(),

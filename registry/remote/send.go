@@ -10,10 +10,10 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ingotml/ingot/registry/patience"
 	"github.com/ingotml/ingot/registry/redact"
 	"github.com/ingotml/ingot/registry/settings"
 	"github.com/ingotml/ingot/registry/verdict"
+	"github.com/ingotml/ingot/registry/waiting"
 )
 
 // send sends a request once and returns any response. While the server limits requests, it waits before; a request to a
@@ -78,10 +78,10 @@ const maxWait = 2 * time.Minute
 
 // watched sends a request. If its context has no watch, it gets one, which also watches the body of the response.
 func (h *host) watched(req *http.Request) (*http.Response, error) {
-	if patience.Of(req.Context()) != nil {
+	if waiting.Of(req.Context()) != nil {
 		return h.roundTrip(req)
 	}
-	w := h.small.Watch(req.Context(), patience.Response, patience.Factor(req.Method))
+	w := h.small.Watch(req.Context(), waiting.Response, waiting.Factor(req.Method))
 	sub := req.WithContext(w.Context())
 	if req.Body != nil && req.Body != http.NoBody {
 		sub.Body = &watchedBody{w.Reader(req.Body), req.Body.Close, w}
@@ -92,7 +92,7 @@ func (h *host) watched(req *http.Request) (*http.Response, error) {
 		return nil, Interrupted(w, err)
 	}
 	h.small.Passed()
-	w.Body(patience.Response)
+	w.Body(waiting.Response)
 	resp.Request = req
 	body := resp.Body
 	resp.Body = &watchedBody{w.Reader(body), func() error {
@@ -106,7 +106,7 @@ func (h *host) watched(req *http.Request) (*http.Response, error) {
 type watchedBody struct {
 	io.Reader
 	close func() error
-	w     *patience.Watch
+	w     *waiting.Watch
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
@@ -121,16 +121,16 @@ func (b *watchedBody) Close() error { return b.close() }
 
 // Interrupted returns the error of a watched request: an [ErrInterrupted] if the watch ended it, the cause of its
 // caller's context if that did, else err.
-func Interrupted(w *patience.Watch, err error) error {
-	var stall *patience.Stall
+func Interrupted(w *waiting.Watch, err error) error {
+	var stall *waiting.Stall
 	if err = w.Cause(err); errors.As(err, &stall) {
 		return fmt.Errorf("%w: %w", ErrInterrupted, stall)
 	}
 	return err
 }
 
-// Patience returns how long requests of an operation wait. Those for documents have their own.
-func (r *Repository) Patience() *patience.Patience { return r.host.patience.New(0) }
+// Timeouts returns the timeouts of one operation's requests. Requests for documents have others.
+func (r *Repository) Timeouts() *waiting.Timeouts { return r.host.waits.New(0) }
 
 // Setting returns how a host is used.
 func (c *Client) Setting(host string) (s settings.Host) {

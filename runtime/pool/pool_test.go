@@ -356,11 +356,11 @@ func TestRandomUsers(t *testing.T) {
 						key = "broken"
 					}
 					size := int64(10 + 15*(name[0]-'a'))
-					patience, use, die := time.Duration(r.IntN(20_000))*time.Millisecond, time.Duration(r.IntN(500))*time.Millisecond,
+					timeout, use, die := time.Duration(r.IntN(20_000))*time.Millisecond, time.Duration(r.IntN(500))*time.Millisecond,
 						r.IntN(12) == 0
 					time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
 					wg.Go(func() {
-						ctx, cancel := context.WithTimeout(t.Context(), patience)
+						ctx, cancel := context.WithTimeout(t.Context(), timeout)
 						defer cancel()
 						l, err := p.Acquire(ctx, w.source(name, key, size), nil)
 						if err != nil {

@@ -28,8 +28,8 @@ type Options struct {
 	What  string        // the memory is for, as errors say it
 	Wait  time.Duration // of a request that finds no room
 	Queue int           // requests that wait
-	// Patience is how long a client may neither send nor read while others wait for what it holds.
-	Patience time.Duration
+	// IdleTimeout is how long a client may neither send nor read while others wait for what it holds.
+	IdleTimeout time.Duration
 }
 
 // Budget is memory that requests share.
@@ -160,7 +160,7 @@ func (b *Budget) take(ctx context.Context, name string, a *Account, n int64) err
 func (b *Budget) wait(ctx context.Context, w *waiter) error {
 	late := time.NewTimer(b.o.Wait)
 	defer late.Stop()
-	look := time.NewTicker(max(b.o.Patience/4, time.Millisecond))
+	look := time.NewTicker(max(b.o.IdleTimeout/4, time.Millisecond))
 	defer look.Stop()
 	for {
 		select {
@@ -196,7 +196,7 @@ func (b *Budget) cutIdle(w *waiter, now time.Time) {
 				if c == w.by {
 					held -= has
 				}
-			case time >= b.o.Patience:
+			case time >= b.o.IdleTimeout:
 				list = append(list, idle{a, c, time, has})
 			}
 		}

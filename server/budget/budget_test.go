@@ -15,7 +15,7 @@ import (
 
 // testBudget has 100 bytes.
 func testBudget() *Budget {
-	return New(Options{Total: 100, What: "the test", Wait: 10 * time.Second, Queue: 8, Patience: 5 * time.Second})
+	return New(Options{Total: 100, What: "the test", Wait: 10 * time.Second, Queue: 8, IdleTimeout: 5 * time.Second})
 }
 
 // take takes memory for a request of a client.
@@ -159,8 +159,8 @@ func TestQueueIsShared(t *testing.T) {
 
 // While others wait, requests whose clients neither send nor read are cut, and no others.
 func TestIdleClients(t *testing.T) {
-	if limits.ClientPatience != 5 {
-		t.Error("the patience of this test is another one")
+	if limits.ClientIdle != 5 {
+		t.Error("the limit of this test is another one")
 	}
 	for _, c := range []struct {
 		name  string

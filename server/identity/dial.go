@@ -67,7 +67,7 @@ func (d *Dialer) dial(ctx context.Context, network, addr string, secure bool) (n
 	if secure {
 		host, _, _ := net.SplitHostPort(addr) // of an address that was dialed
 		inner := tls.Client(conn, &tls.Config{ServerName: host, RootCAs: d.roots, NextProtos: []string{"http/1.1"}})
-		within, cancel := context.WithTimeout(ctx, d.patience())
+		within, cancel := context.WithTimeout(ctx, d.proofTime())
 		defer cancel()
 		if err := inner.HandshakeContext(within); err != nil {
 			conn.Close()
@@ -118,8 +118,8 @@ func (d *Dialer) verify(ctx context.Context, conn net.Conn, host string) error {
 	return nil
 }
 
-// patience is how long a server has to answer.
-func (d *Dialer) patience() time.Duration {
+// proofTime is how long a server has to respond.
+func (d *Dialer) proofTime() time.Duration {
 	if d.timeout > 0 {
 		return d.timeout
 	}
@@ -128,7 +128,7 @@ func (d *Dialer) patience() time.Duration {
 
 // challenge requests a proof. The connection can be used for other requests afterwards.
 func (d *Dialer) challenge(ctx context.Context, conn net.Conn, host, nonce string) ([]byte, error) {
-	if err := conn.SetDeadline(time.Now().Add(d.patience())); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(d.proofTime())); err != nil {
 		return nil, err
 	}
 	// SetDeadline fails only if the connection is closed.

@@ -64,8 +64,8 @@ func Run(ctx context.Context, to Target, kinds []string, attackers int, size Siz
 }
 
 const (
-	patience = 5 * time.Second        // of an attacker who waits for a response, and then leaves
-	pause    = 100 * time.Millisecond // between the attempts of one who was refused
+	attackTimeout = 5 * time.Second        // of an attacker who waits for a response, and then leaves
+	pause         = 100 * time.Millisecond // between the attempts of one who was refused
 )
 
 // send sends a request and returns its connection.
@@ -74,7 +74,7 @@ func send(ctx context.Context, to Target, path, body string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(attackTimeout))
 	const head = "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
 	_, err = fmt.Fprintf(c, head, path, len(body), body)
 	if err != nil {
@@ -174,7 +174,7 @@ func idle(ctx context.Context, to Target, size Size, count func()) {
 					stop()
 					c.Close()
 				}
-				wait(ctx, patience)
+				wait(ctx, attackTimeout)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func unread(ctx context.Context, to Target, size Size, count func()) {
 	for ctx.Err() == nil {
 		if c, err := send(ctx, to, "/v1/detokenize", body); err == nil {
 			count()
-			wait(ctx, 4*patience)
+			wait(ctx, 4*attackTimeout)
 			c.Close()
 		}
 		wait(ctx, pause)

@@ -1,4 +1,4 @@
-package patience
+package waiting
 
 import (
 	"context"
@@ -16,7 +16,7 @@ const minRate = 512
 type Watch struct {
 	ctx, parent context.Context
 	cancel      context.CancelCauseFunc
-	p           *Patience
+	p           *Timeouts
 	outer       *Watch // of the caller's context, or nil
 	level       int    // of p when the wait began
 
@@ -79,7 +79,7 @@ func Pause(ctx context.Context) (resume func()) {
 
 // Watch returns a watch of a request that waits for a response factor times as long as p waits if that is base at
 // first. The caller sends the request with its Context, and calls Stop at the end.
-func (p *Patience) Watch(ctx context.Context, base time.Duration, factor int) *Watch {
+func (p *Timeouts) Watch(ctx context.Context, base time.Duration, factor int) *Watch {
 	now := time.Now()
 	w := &Watch{parent: ctx, outer: Of(ctx), p: p, silent: now, what: "response"}
 	ctx, w.cancel = context.WithCancelCause(ctx)

@@ -1,4 +1,4 @@
-package patience
+package waiting
 
 import (
 	"context"
@@ -98,9 +98,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestPatienceGrows: each stall of an operation doubles the wait, once for requests that stall together, up to a bound;
+// TestTimeoutsGrow: each stall of an operation doubles the wait, once for requests that stall together, up to a bound;
 // a request that passes takes one back. A timeout does not grow.
-func TestPatienceGrows(t *testing.T) {
+func TestTimeoutsGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &Host{}
 		p := h.New(0)

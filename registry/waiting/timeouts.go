@@ -1,4 +1,4 @@
-package patience
+package waiting
 
 import (
 	"net/http"
@@ -44,9 +44,9 @@ func (h *Host) ended(silence, wait time.Duration) {
 	h.longest = max(h.longest, silence)
 }
 
-// Patience is how long the requests of one operation wait, such as those for one blob. It grows with each stall, once
-// for requests that stall together.
-type Patience struct {
+// Timeouts decide how long the requests of one operation wait, such as the parts of one blob. They grow with each
+// stall, once for requests that stall together.
+type Timeouts struct {
 	host *Host
 	most time.Duration
 
@@ -54,16 +54,16 @@ type Patience struct {
 	level int
 }
 
-// New returns the patience of an operation whose requests wait at most for this long; 0: [Most].
-func (h *Host) New(most time.Duration) *Patience {
+// New returns the timeouts of an operation whose requests wait at most for this long; 0: [Most].
+func (h *Host) New(most time.Duration) *Timeouts {
 	if most == 0 {
 		most = Most
 	}
-	return &Patience{host: h, most: most}
+	return &Timeouts{host: h, most: most}
 }
 
 // wait returns how long a request waits now, if it waits for factor times base at first, and the level that this is of.
-func (p *Patience) wait(base time.Duration, factor int) (time.Duration, int) {
+func (p *Timeouts) wait(base time.Duration, factor int) (time.Duration, int) {
 	times := time.Duration(factor)
 	if p.host.Timeout > 0 {
 		return p.host.Timeout * times, 0
@@ -80,7 +80,7 @@ func (p *Patience) wait(base time.Duration, factor int) (time.Duration, int) {
 const maxLevel = 6
 
 // stalled makes later requests wait twice as long as those of a level.
-func (p *Patience) stalled(level int) {
+func (p *Timeouts) stalled(level int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.level == level {
@@ -89,7 +89,7 @@ func (p *Patience) stalled(level int) {
 }
 
 // Passed takes back one stall: a request has got all that it asked for.
-func (p *Patience) Passed() {
+func (p *Timeouts) Passed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.level = max(p.level-1, 0)
