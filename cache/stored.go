@@ -180,12 +180,12 @@ func firstRoom(n int, t *mlx.Thread) int {
 	if t.Info().GPU {
 		return ceil(n)
 	}
-	return min((n+shortAnswer+roomMultiple-1)/roomMultiple*roomMultiple, ceil(n))
+	return min((n+shortResponse+roomMultiple-1)/roomMultiple*roomMultiple, ceil(n))
 }
 
 const (
-	shortAnswer  = 64 // positions after the first ones
-	roomMultiple = 32 // the first size is a multiple of this
+	shortResponse = 64 // positions after the first ones
+	roomMultiple  = 32 // the first size is a multiple of this
 )
 
 // ceil returns the positions of storage for n: a multiple of step, or of a sixteenth of the power of two below n if

@@ -77,11 +77,11 @@ func TestClients(t *testing.T) {
 			}
 			t.Logf("%s", out)
 		})
-		answer, err := http.Get("http://" + s.addr + "/healthz")
+		response, err := http.Get("http://" + s.addr + "/healthz")
 		if err != nil {
 			t.Fatalf("the server after the tests of %s: %v\n%s", name, err, s.errs)
 		}
-		answer.Body.Close()
+		response.Body.Close()
 	}
 }
 

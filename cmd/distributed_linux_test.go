@@ -72,20 +72,20 @@ func serveRing(t *testing.T, home string, size int, args ...string) (*served, []
 	return s, followers
 }
 
-// answers sends the requests of several clients at once and returns the texts of their responses.
-func (s *served) answers(t *testing.T, requests [][2]string) []string {
+// responses sends the requests of several clients at once and returns the texts of their responses.
+func (s *served) responses(t *testing.T, requests [][2]string) []string {
 	t.Helper()
 	texts := make([]string, len(requests))
 	var all sync.WaitGroup
 	for i, r := range requests {
 		all.Go(func() {
-			answer, err := http.Post("http://"+s.addr+r[0], "application/json", strings.NewReader(r[1]))
+			response, err := http.Post("http://"+s.addr+r[0], "application/json", strings.NewReader(r[1]))
 			if err != nil {
 				texts[i] = err.Error()
 				return
 			}
-			defer answer.Body.Close()
-			b, err := io.ReadAll(answer.Body)
+			defer response.Body.Close()
+			b, err := io.ReadAll(response.Body)
 			var v struct {
 				Response string
 				Choices  []struct {
@@ -93,8 +93,8 @@ func (s *served) answers(t *testing.T, requests [][2]string) []string {
 					Message struct{ Content string }
 				}
 			}
-			if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal(b, &v) != nil {
-				texts[i] = fmt.Sprintf("%s: %s, %v", answer.Status, b, err)
+			if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(b, &v) != nil {
+				texts[i] = fmt.Sprintf("%s: %s, %v", response.Status, b, err)
 				return
 			}
 			texts[i] = v.Response
@@ -128,9 +128,9 @@ func TestDistributed(t *testing.T) {
 		"temperature":0,"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":{
 		"type":"object","properties":{"age":{"type":"integer"},"glad":{"type":"boolean"}},
 		"required":["age","glad"],"additionalProperties":false}}}}`)
-	want := one.answers(t, requests)
+	want := one.responses(t, requests)
 	for range 2 { // the second time, prompts are in the prefix cache
-		got := s.answers(t, requests)
+		got := s.responses(t, requests)
 		for i := range requests {
 			if got[i] != want[i] || len(got[i]) < 5 {
 				t.Errorf("%s\n%q, one process %q", requests[i][1], got[i], want[i])
@@ -158,7 +158,7 @@ func TestDistributed(t *testing.T) {
 	}
 	// A model that is not divided runs beside it. When the server stops, so do the ranks.
 	same := [][2]string{{"/v1/completions", strings.Replace(requests[0][1], "demo", "other", 1)}}
-	if got := s.answers(t, same); got[0] != want[0] {
+	if got := s.responses(t, same); got[0] != want[0] {
 		t.Errorf("a model that is not divided: %q, want %q", got[0], want[0])
 	}
 	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
@@ -179,7 +179,7 @@ func TestDistributed(t *testing.T) {
 	for _, size := range []int{2, 4} {
 		s, _ := serveRing(t, one.home, size, "--float32", "--parallel", "pipeline")
 		for range 2 {
-			for i, got := range s.answers(t, requests) {
+			for i, got := range s.responses(t, requests) {
 				if got != want[i] {
 					t.Errorf("a pipeline of %d ranks: %s\n%q, one process %q", size, requests[i][1], got, want[i])
 				}
@@ -204,7 +204,7 @@ func TestDistributedFailure(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", round), func(t *testing.T) {
 				s, followers := serveRing(t, home, 2)
 				short := `{"model":"demo","prompt":"C","max_tokens":9,"temperature":0}`
-				text := s.answers(t, [][2]string{{"/v1/completions", short}})[0]
+				text := s.responses(t, [][2]string{{"/v1/completions", short}})[0]
 				if first = cmp.Or(first, text); text != first {
 					t.Errorf("this group says %q, the first one %q", text, first)
 				}
@@ -220,11 +220,11 @@ func (s *served) loseRank(t *testing.T, f *follower, signal os.Signal, after tim
 	body := `{"model":"demo","prompt":"A","options":{"num_predict":480,"temperature":0},"raw":true}`
 	ended := make(chan map[string]any, 2)
 	for range cap(ended) {
-		answer := s.post(t, "/api/generate", body)
+		response := s.post(t, "/api/generate", body)
 		go func() {
-			defer answer.Body.Close()
+			defer response.Body.Close()
 			var last map[string]any
-			for d := json.NewDecoder(answer.Body); d.Decode(&last) == nil; {
+			for d := json.NewDecoder(response.Body); d.Decode(&last) == nil; {
 				continue
 			}
 			ended <- last
@@ -249,12 +249,12 @@ func (s *served) loseRank(t *testing.T, f *follower, signal os.Signal, after tim
 	t.Logf("the signal came after %v, the requests ended %v later", after, time.Since(begun).Round(10*time.Millisecond))
 	for advised := false; !advised; time.Sleep(50 * time.Millisecond) {
 		sent := time.Now()
-		answer := s.post(t, "/v1/completions", `{"model":"demo","prompt":"B","max_tokens":4}`)
-		b, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if err != nil || answer.StatusCode != http.StatusServiceUnavailable || !bytes.Contains(b, []byte("has ended")) ||
+		response := s.post(t, "/v1/completions", `{"model":"demo","prompt":"B","max_tokens":4}`)
+		b, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusServiceUnavailable || !bytes.Contains(b, []byte("has ended")) ||
 			time.Since(sent) > 10*time.Second {
-			t.Fatalf("a later request: %s %s, %v, after %v", answer.Status, b, err, time.Since(sent))
+			t.Fatalf("a later request: %s %s, %v, after %v", response.Status, b, err, time.Since(sent))
 		}
 		advised = bytes.Contains(b, []byte("start them again")) // once the model's process has ended
 	}

@@ -44,7 +44,7 @@ func TestDistributedMPI(t *testing.T) {
 				`{"model":"demo","prompt":%q,"max_tokens":24,"temperature":%g,"seed":%d}`, text, temperature, i)})
 		}
 	}
-	got, want := s.answers(t, requests), one.answers(t, requests)
+	got, want := s.responses(t, requests), one.responses(t, requests)
 	for i := range requests {
 		if got[i] != want[i] || len(got[i]) < 5 {
 			t.Errorf("%s\n%q, one process %q", requests[i][1], got[i], want[i])

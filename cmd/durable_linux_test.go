@@ -309,13 +309,13 @@ func uploadTraced(t *testing.T, home, log string) {
 	s := serveCommand(t, home, underStrace(t, command(home, "serve", "--host", "127.0.0.1:0"), log))
 	text := strings.Repeat("a file ", 20_000)
 	url := fmt.Sprintf("http://%s/api/blobs/sha256:%x", s.addr, sha256.Sum256([]byte(text)))
-	answer, err := http.Post(url, "", struct{ io.Reader }{strings.NewReader(text)}) // a body of unknown length
+	response, err := http.Post(url, "", struct{ io.Reader }{strings.NewReader(text)}) // a body of unknown length
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusCreated {
-		t.Errorf("status %d", answer.StatusCode)
+	response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		t.Errorf("status %d", response.StatusCode)
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", s.Process.Pid))
 	if err != nil {

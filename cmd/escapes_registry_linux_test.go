@@ -21,8 +21,8 @@ const (
 	inStatus = "\x1b[2J\x1b]0;title\x07\b\x7f" + inHeader
 )
 
-// answers starts a registry that writes responses byte for byte.
-func answers(t *testing.T, answer func(r *http.Request, addr string) string) (addr string) {
+// responds starts a registry that writes responses byte for byte.
+func responds(t *testing.T, respond func(r *http.Request, addr string) string) (addr string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, buffered, err := http.NewResponseController(w).Hijack()
@@ -31,7 +31,7 @@ func answers(t *testing.T, answer func(r *http.Request, addr string) string) (ad
 			return
 		}
 		defer c.Close()
-		_, _ = buffered.WriteString(answer(r, r.Host)) // the client may be gone
+		_, _ = buffered.WriteString(respond(r, r.Host)) // the client may be gone
 		_ = buffered.Flush()
 	}))
 	t.Cleanup(s.Close)
@@ -44,8 +44,8 @@ func reply(status, body string, headers ...string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, head, len(body), body)
 }
 
-// evilAnswers returns evil responses of registries.
-func evilAnswers(t *testing.T) map[string]func(r *http.Request, addr string) string {
+// evilResponses returns evil responses of registries.
+func evilResponses(t *testing.T) map[string]func(r *http.Request, addr string) string {
 	t.Helper()
 	text, err := json.Marshal(evil)
 	if err != nil {
@@ -76,10 +76,10 @@ func evilAnswers(t *testing.T) map[string]func(r *http.Request, addr string) str
 			return reply("401 "+inStatus, evil, "WWW-Authenticate: "+strings.ReplaceAll(challenge, "ADDR", addr))
 		}
 	}
-	token := func(answer string) func(*http.Request, string) string {
+	token := func(response string) func(*http.Request, string) string {
 		return func(r *http.Request, addr string) string {
 			if r.URL.Path == "/token" {
-				return answer
+				return response
 			}
 			return reply("401 Unauthorized", "", fmt.Sprintf(`WWW-Authenticate: Bearer realm="http://%s/token",service="%s"`,
 				addr, inHeader))
@@ -159,8 +159,8 @@ func TestEvilRegistry(t *testing.T) {
 	if shown, code := onTerminal(t, "create", "a", filepath.Join("..", "testdata", "models", "llama-default")); code != 0 {
 		t.Fatal(shown)
 	}
-	for what, answer := range evilAnswers(t) {
-		name := answers(t, answer) + "/team/model:v1"
+	for what, respond := range evilResponses(t) {
+		name := responds(t, respond) + "/team/model:v1"
 		host, _, _ := strings.Cut(name, "/")
 		if shown, code := onTerminal(t, "tag", "a", name); code != 0 {
 			t.Fatal(shown)

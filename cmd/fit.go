@@ -105,13 +105,13 @@ func (a *app) fit(c *cobra.Command, arg string, o fitOptions) error {
 	if err != nil {
 		return err
 	}
-	asked := []recipe.Precision{{}}
+	precisions := []recipe.Precision{{}}
 	for _, t := range fitTypes {
-		asked = append(asked, recipe.Precision{Type: t})
+		precisions = append(precisions, recipe.Precision{Type: t})
 	}
 	from := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: arg}}}
 	options := convert.Options{Version: Version, Remote: a.hubRemote(hubFlags{}, 0)}
-	sizes, err := convert.Plan(c.Context(), existingStore, from, options, asked)
+	sizes, err := convert.Plan(c.Context(), existingStore, from, options, precisions)
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (a *app) fit(c *cobra.Command, arg string, o fitOptions) error {
 	var of []int // of the types of fitting
 	for i, p := range sizes.Plans {
 		name := recipe.Source
-		if asked[i].Type != 0 {
-			name = asked[i].Type.String()
+		if precisions[i].Type != 0 {
+			name = precisions[i].Type.String()
 		}
 		if errors.Is(sizes.Err[i], source.ErrSource) {
 			continue // the source is quantized already

@@ -52,12 +52,12 @@ func TestHostileClients(t *testing.T) {
 					len(body))
 				_, _ = io.WriteString(c, body)
 			}()
-			answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+			response, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				return // the server closed the connection
 			}
-			defer answer.Body.Close()
-			if code := answer.StatusCode; code != 503 && (code < 400 || code > 499) {
+			defer response.Body.Close()
+			if code := response.StatusCode; code != 503 && (code < 400 || code > 499) {
 				t.Errorf("status %d", code)
 			}
 		})

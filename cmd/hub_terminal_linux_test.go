@@ -38,9 +38,9 @@ func TestHubQuestion(t *testing.T) {
 		"PATH="+bin+":"+os.Getenv("PATH"))
 	const question = "hf.co/tiny/model is not in the store; import it (3.6 MB)? [y/N] "
 	for _, c := range []struct {
-		answer, shows string
-		status        int
-		args          []string
+		reply, shows string
+		status       int
+		args         []string
 	}{
 		{"n\n", "not found", 1, []string{"run", "hf.co/tiny/model", "Once", "--local", "--raw", "--max-tokens", "1"}},
 		{"\n", "not found", 1, []string{"serve", "hf.co/tiny/model"}},
@@ -49,7 +49,7 @@ func TestHubQuestion(t *testing.T) {
 	} {
 		s := startOnTerminal(t, home, env, c.args...)
 		s.expect(t, question)
-		s.press(t, c.answer)
+		s.press(t, c.reply)
 		s.expect(t, c.shows)
 		s.ends(t, c.status)
 	}

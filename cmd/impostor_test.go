@@ -136,16 +136,16 @@ func withClient(t *testing.T, name string) {
 func TestRelayingImpostor(t *testing.T) {
 	var genuine string
 	h := withImpostor(t, func(w http.ResponseWriter, r *http.Request) {
-		answer, err := http.Get(genuine + r.URL.RequestURI())
+		response, err := http.Get(genuine + r.URL.RequestURI())
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Errorf("the real server answers %s", answer.Status)
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("the real server answers %s", response.Status)
 		}
-		_, _ = io.Copy(w, answer.Body)
+		_, _ = io.Copy(w, response.Body)
 	})
 	store, err := store.Open("")
 	if err != nil {

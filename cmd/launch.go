@@ -73,10 +73,10 @@ func splitDash(c *cobra.Command, args []string) (before, after []string) {
 // launcher is one invocation of launch.
 type launcher struct {
 	*app
-	o     launchOptions
-	args  []string // passed on to the client
-	asked string   // --model as given; it may name a hub
-	saved string   // the file that records the last choices; "" if it has no place
+	o         launchOptions
+	args      []string // passed on to the client
+	requested string   // --model as given; it may name a hub
+	saved     string   // the file that records the last choices; "" if it has no place
 }
 
 func (a *app) launch(c *cobra.Command, args []string, o launchOptions) error {
@@ -88,7 +88,7 @@ func (a *app) launch(c *cobra.Command, args []string, o launchOptions) error {
 		if err != nil {
 			return err
 		}
-		l.asked, l.o.model = o.model, name.String()
+		l.requested, l.o.model = o.model, name.String()
 	case o.yes:
 		return usagef("--yes requires --model NAME, since it asks nothing")
 	}
@@ -290,12 +290,12 @@ func (l *launcher) pull(ctx context.Context, s serverClient, version ollama.Vers
 	}
 	store, err := l.openStore()
 	shared := err == nil && version.Ingot != "" && version.Store == identity.StoreID(store)
-	if hub.IsName(l.asked) {
+	if hub.IsName(l.requested) {
 		if !shared {
 			return fmt.Errorf("%w; the server has another store: import it there with `ingot create %s %s`",
-				missing, name, l.asked)
+				missing, name, l.requested)
 		}
-		_, err := l.ensure(ctx, l.asked, l.o.yes, mlx.Available)
+		_, err := l.ensure(ctx, l.requested, l.o.yes, mlx.Available)
 		return err
 	}
 	if err := l.wantPull(ctx, name, missing); err != nil {
@@ -387,8 +387,8 @@ func (l *launcher) stored(ctx context.Context) error {
 	if !errors.Is(missing, manifest.ErrNotFound) || name.IsLocal() {
 		return missing
 	}
-	if hub.IsName(l.asked) {
-		_, err := l.ensure(ctx, l.asked, l.o.yes, mlx.Available)
+	if hub.IsName(l.requested) {
+		_, err := l.ensure(ctx, l.requested, l.o.yes, mlx.Available)
 		return err
 	}
 	if err := l.wantPull(ctx, name, missing); err != nil {

@@ -15,8 +15,8 @@ import (
 // TestListenError checks that the error names the program at the address and another address.
 func TestListenError(t *testing.T) {
 	for name, c := range map[string]struct {
-		answers map[string]string // by path; "401" is the status
-		want    string
+		responses map[string]string // by path; "401" is the status
+		want      string
 	}{
 		"ingot":    {map[string]string{"/api/version": `{"version":"1.2","ingot":"1.2","store":"x"}`}, "ingot 1.2"},
 		"Ollama":   {map[string]string{"/api/version": `{"version":"0.33.1"}`, "/": "Ollama is running"}, "Ollama 0.33.1"},
@@ -26,7 +26,7 @@ func TestListenError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				text, ok := c.answers[r.URL.Path]
+				text, ok := c.responses[r.URL.Path]
 				switch {
 				case text == "401":
 					w.WriteHeader(http.StatusUnauthorized)

@@ -19,14 +19,14 @@ func TestLoginAsks(t *testing.T) {
 	control, tty := terminaltest.PTY(t, 80, 24)
 	var out bytes.Buffer
 	a := &app{in: tty, out: terminal.Data(io.Discard), err: terminal.Notes(&out)}
-	type answer struct {
+	type login struct {
 		user, password string
 		err            error
 	}
-	got := make(chan answer)
+	got := make(chan login)
 	go func() {
 		user, password, err := a.credentials(context.Background(), "example.com", "", false)
-		got <- answer{user, password, err}
+		got <- login{user, password, err}
 	}()
 	io.WriteString(control, "ann\n")
 	shown := make([]byte, 100)

@@ -111,9 +111,9 @@ func askWorkers(ctx context.Context, addresses []string, self tunnel.Self) ([]di
 	defer cancel()
 	all, failed := make([]divide.Machine, len(addresses)+1), make([]error, len(addresses))
 	all[0] = divide.Machine{Host: host, Memory: runtime.MachineMemory(), Speed: float64(machine.Cores())}
-	var asked sync.WaitGroup
+	var requests sync.WaitGroup
 	for i, address := range addresses {
-		asked.Go(func() {
+		requests.Go(func() {
 			about, err := worker.Ask(ctx, self, address)
 			if err != nil {
 				failed[i] = fmt.Errorf("%w: rank %d on %s: %w", runtime.ErrRanks, i+1, address, err)
@@ -122,7 +122,7 @@ func askWorkers(ctx context.Context, addresses []string, self tunnel.Self) ([]di
 			all[i+1] = divide.Machine{Host: about.Host, Memory: about.Memory, Speed: float64(about.Cores)}
 		})
 	}
-	asked.Wait()
+	requests.Wait()
 	for _, err := range failed {
 		if err != nil {
 			return nil, err

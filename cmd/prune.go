@@ -148,13 +148,13 @@ func (a *app) onTerminal() bool {
 // confirm asks a yes-no question. The default is no.
 func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.err, "%s [y/N] ", terminal.Line(question))
-	answer, err := bufio.NewReader(a.stdin(ctx)).ReadString('\n')
+	reply, err := bufio.NewReader(a.stdin(ctx)).ReadString('\n')
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	if answer == "" && err != nil {
+	reply = strings.ToLower(strings.TrimSpace(reply))
+	if reply == "" && err != nil {
 		fmt.Fprintln(a.err) // end of input without Enter: end the line of the question
 	}
-	return answer == "y" || answer == "yes", nil
+	return reply == "y" || reply == "yes", nil
 }

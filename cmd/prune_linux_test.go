@@ -24,23 +24,23 @@ func TestPruneAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		answer string
-		gone   bool
+		reply string
+		gone  bool
 	}{{"\n", false}, {"no\n", false}, {"Y\n", true}, {"", true}} {
 		control, tty := terminaltest.PTY(t, 80, 24)
-		if _, err := control.WriteString(test.answer); err != nil {
+		if _, err := control.WriteString(test.reply); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
 		if code := Main([]string{"prune"}, tty, &out, tty); code != 0 {
-			t.Errorf("answer %q: exit code %d", test.answer, code)
+			t.Errorf("answer %q: exit code %d", test.reply, code)
 		}
 		if _, err := os.Stat(store.BlobPath(d)); (err != nil) != test.gone {
-			t.Errorf("answer %q: the blob is deleted: %v", test.answer, err != nil)
+			t.Errorf("answer %q: the blob is deleted: %v", test.reply, err != nil)
 		}
 		// in the last case there is nothing to delete
-		if listed := strings.Contains(out.String(), string(d)); listed != (test.answer != "") {
-			t.Errorf("answer %q: printed %q", test.answer, out.String())
+		if listed := strings.Contains(out.String(), string(d)); listed != (test.reply != "") {
+			t.Errorf("answer %q: printed %q", test.reply, out.String())
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (r *testRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.tick(0, 0)
 	if strings.Contains(req.URL.Path, "/blobs/") {
 		req.Body = &countedBody{req.Body, r}
-		w = &countedAnswer{w, r}
+		w = &countedResponse{w, r}
 	}
 	r.inner.ServeHTTP(w, req)
 	r.tick(0, 0)
@@ -126,12 +126,12 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type countedAnswer struct {
+type countedResponse struct {
 	http.ResponseWriter
 	r *testRegistry
 }
 
-func (a *countedAnswer) Write(p []byte) (int, error) {
+func (a *countedResponse) Write(p []byte) (int, error) {
 	n, err := a.ResponseWriter.Write(p)
 	a.r.tick(0, n)
 	return n, err

@@ -25,17 +25,17 @@ import (
 
 // echo is a backend that responds with the user's message.
 type echo struct {
-	asked  []modelRequest
-	opened []string
-	stop   func() // called in the middle of a response
-	fails  error  // returned in the middle of a response
+	requests []modelRequest
+	opened   []string
+	stop     func() // called in the middle of a response
+	fails    error  // returned in the middle of a response
 }
 
 func (v *echo) close()        { v.opened = append(v.opened, "closed") }
 func (v *echo) idsOnly() bool { return false }
 
 func (v *echo) generate(ctx context.Context, q modelRequest) iter.Seq2[responsePart, error] {
-	v.asked = append(v.asked, q)
+	v.requests = append(v.requests, q)
 	last := q.turns[len(q.turns)-1].Content
 	return func(yield func(responsePart, error) bool) {
 		events := []parse.Event{{Kind: parse.Thinking, Text: "hm"}, {Kind: parse.Content, Text: "You said "}}
@@ -133,12 +133,12 @@ func turns(list []chat.Message) (out []string) {
 	return out
 }
 
-func (s *scripted) checkAsked(t *testing.T, i int, want ...string) {
+func (s *scripted) checkRequest(t *testing.T, i int, want ...string) {
 	t.Helper()
-	if i >= len(s.asked) {
-		t.Fatalf("%d requests", len(s.asked))
+	if i >= len(s.requests) {
+		t.Fatalf("%d requests", len(s.requests))
 	}
-	if diff := cmp.Diff(want, turns(s.asked[i].turns)); diff != "" {
+	if diff := cmp.Diff(want, turns(s.requests[i].turns)); diff != "" {
 		t.Errorf("request %d (- want, + got):\n%s", i, diff)
 	}
 }
@@ -158,16 +158,16 @@ func (s *scripted) checkScreen(t *testing.T, want ...string) {
 
 func TestSession(t *testing.T) {
 	s := converse(t, nil, "hello", "", `"""one`, `two`, `"""`, ` """quoted""" here`, "^C", "/set verbose", "last")
-	s.checkAsked(t, 0, "user: hello")
-	s.checkAsked(t, 1, "user: hello", "assistant: You said hello", "user: one\ntwo")
-	s.checkAsked(t, 2, "user: hello", "assistant: You said hello", "user: one\ntwo", "assistant: You said one\ntwo",
+	s.checkRequest(t, 0, "user: hello")
+	s.checkRequest(t, 1, "user: hello", "assistant: You said hello", "user: one\ntwo")
+	s.checkRequest(t, 2, "user: hello", "assistant: You said hello", "user: one\ntwo", "assistant: You said one\ntwo",
 		"user: quoted here")
 	s.checkScreen(t, ">>> hello\nYou said hello\n\n>>> \n>>> \"\"\"one\n... two\n... \"\"\"\nYou said one\ntwo\n\n",
 		">>> ^C\nPress Ctrl-D or type /bye to leave.\n>>> ")
-	if q := s.asked[0]; q.system != "brief" || q.think != "" || q.turns[0].Parts != nil {
+	if q := s.requests[0]; q.system != "brief" || q.think != "" || q.turns[0].Parts != nil {
 		t.Errorf("request %+v", q)
 	}
-	if got := s.asked[1].turns[1].Reasoning; got != "hm" {
+	if got := s.requests[1].turns[1].Reasoning; got != "hm" {
 		t.Errorf("the thinking is %q", got)
 	}
 	const stats = "\nprompt: 9 tokens, 4 of them cached, in 1.00 s (5.0 tokens/s); " +
@@ -183,7 +183,7 @@ func TestSessionSettings(t *testing.T) {
 		"/set system \"\"\"be", "very brief\"\"\"", "/set think high", "/set nohistory", "/set format regex:a+",
 		"hello", "/show parameters", "/show system", "/set system", "/clear", "/set nothink", "/set noformat", "again",
 		"/show info", "/show modelfile", "/show template")
-	q := s.asked[0]
+	q := s.requests[0]
 	if q.system != "be\nvery brief" || q.think != "high" ||
 		q.format != (runtime.Format{Kind: runtime.FormatRegex, Source: "a+"}) {
 		t.Errorf("system %q, think %q, format %v", q.system, q.think, q.format)
@@ -195,10 +195,10 @@ func TestSessionSettings(t *testing.T) {
 	s.checkScreen(t, "/show parameters\nstop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\ntop_p 0.9\n"+
 		"repeat_last_n 64 (default)\nrepeat_penalty 1 (default)\n",
 		"/show system\nbe\nvery brief\n", "architecture", "SYSTEM brief", "{% for m in messages %}")
-	if q := s.asked[1]; q.system != "" || q.think != "off" || q.format.Kind != "" {
+	if q := s.requests[1]; q.system != "" || q.think != "off" || q.format.Kind != "" {
 		t.Errorf("system %q, think %q, format %v", q.system, q.think, q.format)
 	}
-	s.checkAsked(t, 1, "user: again")
+	s.checkRequest(t, 1, "user: again")
 }
 
 // A model that cannot be told to think refuses it at once, not at each message.
@@ -217,7 +217,7 @@ func TestSessionThink(t *testing.T) {
 				return open(ctx, e, style)
 			}
 		}, "/set think", "hello", "/set nothink")
-		if q := s.asked[0]; q.think != "" || !strings.Contains(s.errs.String(), want) {
+		if q := s.requests[0]; q.think != "" || !strings.Contains(s.errs.String(), want) {
 			t.Errorf("think %q, standard error: %q", q.think, s.errs)
 		}
 	}
@@ -244,8 +244,8 @@ func TestSessionMistakes(t *testing.T) {
 	}
 	s.checkScreen(t, "/set\n/set parameter [NAME VALUE]", "/show\n/show info", "/?\n", "/save NAME", "Ctrl-C",
 		"You said /home/me/notes.txt says")
-	if len(s.asked) != 1 || strings.Contains(s.screen.String(), "never") {
-		t.Errorf("%d requests; %s", len(s.asked), s.screen)
+	if len(s.requests) != 1 || strings.Contains(s.screen.String(), "never") {
+		t.Errorf("%d requests; %s", len(s.requests), s.screen)
 	}
 }
 
@@ -259,14 +259,14 @@ func TestSessionStops(t *testing.T) {
 			}
 		}
 	}, "hello", "more")
-	s.checkAsked(t, 1, "user: hello", "assistant: You said ", "user: more")
+	s.checkRequest(t, 1, "user: hello", "assistant: You said ", "user: more")
 	s.checkScreen(t, ">>> hello\nYou said \n\n>>> more\nYou said more\n")
 	if s.interrupts.caught() {
 		t.Error("Ctrl-C is caught although nothing runs")
 	}
 
 	s = converse(t, func(s *scripted) { s.echo.fails = errors.New("test failure") }, "hello", "more")
-	s.checkAsked(t, 1, "user: more")
+	s.checkRequest(t, 1, "user: more")
 	s.checkScreen(t, ">>> hello\nYou said \n\n>>> more\n")
 	if got := s.errs.String(); got != "test failure\ntest failure\n" {
 		t.Errorf("standard error: %q", got)
@@ -297,7 +297,7 @@ func TestSessionPictures(t *testing.T) {
 		}
 	}
 	var names []string
-	for i, p := range v.asked[2].pictures {
+	for i, p := range v.requests[2].pictures {
 		if p.ID != i {
 			t.Errorf("picture %d has the ID %d", i, p.ID)
 		}
@@ -306,7 +306,7 @@ func TestSessionPictures(t *testing.T) {
 	if got := strings.Join(names, " "); got != "cat.png dog.png cat.png" {
 		t.Errorf("pictures %s", got)
 	}
-	if got := v.asked[2].turns[2].Parts; len(got) != 3 || got[2].Text != "and" {
+	if got := v.requests[2].turns[2].Parts; len(got) != 3 || got[2].Text != "and" {
 		t.Errorf("parts %+v", got)
 	}
 	v.fails = errors.New("blind")
@@ -325,13 +325,13 @@ func TestSaveAndLoad(t *testing.T) {
 		"/set system", "/save bare", "/load bare", "and", "/save mine")
 	s.checkScreen(t, "saved mine:latest@sha256:", ">>> /load mine\n>>> a\nb\n\n>>> hello\nYou said hello\n\n>>> more\n",
 		"saved bare:latest@", "saved mine:latest@")
-	q := s.asked[1]
+	q := s.requests[1]
 	if q.system != "other" || len(q.parameters) != 0 {
 		t.Errorf("loaded: system %q, parameters %v", q.system, q.parameters)
 	}
-	s.checkAsked(t, 1, "user: more")
-	if s.asked[2].system != "" {
-		t.Errorf("the removed system prompt is %q", s.asked[2].system)
+	s.checkRequest(t, 1, "user: more")
+	if s.requests[2].system != "" {
+		t.Errorf("the removed system prompt is %q", s.requests[2].system)
 	}
 	name, err := manifest.ParseName("mine")
 	if err != nil {

@@ -42,8 +42,8 @@ Sizes are estimates: each architecture keeps some tensors at a higher precision,
 }
 
 const (
-	maxFound = 100
-	askedFor = 200 // of the hub, which does not know what ingot can run
+	maxFound   = 100
+	hubResults = 200 // of the hub, which does not know what ingot can run
 )
 
 // searchTypes are the quantizations that a search shows.
@@ -69,7 +69,7 @@ func (a *app) search(ctx context.Context, text string, limit int, asJSON bool, f
 	if err != nil {
 		return err
 	}
-	list, err := client.Search(ctx, text, askedFor)
+	list, err := client.Search(ctx, text, hubResults)
 	if err != nil {
 		return err
 	}

@@ -19,18 +19,18 @@ import (
 // children returns the processes of models by name.
 func (s *served) children(t *testing.T) map[string]int {
 	t.Helper()
-	answer, err := http.Get("http://" + s.addr + "/api/ps")
+	response, err := http.Get("http://" + s.addr + "/api/ps")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	var list struct {
 		Models []struct {
 			Name string
 			PID  int
 		}
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&list); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]int{}
@@ -124,11 +124,11 @@ func TestKilledChild(t *testing.T) {
 			s := startServer(t, []string{"INGOT_TEST_FAULT=" + c.fault})
 			s.whole(t, "/api/generate", `{"model":"other"}`)
 			other := s.children(t)["other:latest"]
-			answers := []*http.Response{
+			responses := []*http.Response{
 				s.post(t, "/api/generate", fmt.Sprintf(story, 400, "FAULT")),
 				s.post(t, "/api/generate", fmt.Sprintf(story, 400, "FAULT")),
 			}
-			for _, a := range answers {
+			for _, a := range responses {
 				last := lastLine(t, a.Body)
 				a.Body.Close()
 				if message, _ := last["error"].(string); !strings.Contains(message, "the model's process died") ||
@@ -156,8 +156,8 @@ func TestKilledChild(t *testing.T) {
 func TestKilledServer(t *testing.T) {
 	s := startServer(t, nil)
 	s.whole(t, "/api/generate", `{"model":"other"}`)
-	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 400, "~"))
-	defer answer.Body.Close()
+	response := s.post(t, "/api/generate", fmt.Sprintf(story, 400, "~"))
+	defer response.Body.Close()
 	children := s.children(t)
 	if len(children) != 2 {
 		t.Fatalf("loaded: %v", children)

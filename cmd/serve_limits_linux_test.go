@@ -24,13 +24,13 @@ func TestServeHugePicture(t *testing.T) {
 	s := startServer(t, nil)
 	ingot(t, s.home, "create", "sees", filepath.Join("..", "testdata", "models", "qwen3_5-vision"))
 	for _, picture := range []string{hugePNG(), "AAAA"} {
-		answer := s.post(t, "/api/generate",
+		response := s.post(t, "/api/generate",
 			fmt.Sprintf(`{"model":"sees","prompt":"x","raw":true,"images":[%q],"options":{"num_predict":1}}`, picture))
-		text, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if err != nil || answer.StatusCode != 400 || picture != "AAAA" &&
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != 400 || picture != "AAAA" &&
 			!strings.Contains(string(text), "100000 x 100000 pixels") {
-			t.Errorf("status %d: %s, %v", answer.StatusCode, text, err)
+			t.Errorf("status %d: %s, %v", response.StatusCode, text, err)
 		}
 	}
 	if last := s.whole(t, "/api/generate",

@@ -117,19 +117,19 @@ func serveCommand(t *testing.T, home string, c *exec.Cmd) *served {
 // post sends a request and returns the response, a stream of JSON lines.
 func (s *served) post(t *testing.T, path, body string) *http.Response {
 	t.Helper()
-	answer, err := http.Post("http://"+s.addr+path, "application/json", strings.NewReader(body))
+	response, err := http.Post("http://"+s.addr+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer
+	return response
 }
 
 // whole sends a request and returns the last line of the response.
 func (s *served) whole(t *testing.T, path, body string) map[string]any {
 	t.Helper()
-	answer := s.post(t, path, body)
-	defer answer.Body.Close()
-	return lastLine(t, answer.Body)
+	response := s.post(t, path, body)
+	defer response.Body.Close()
+	return lastLine(t, response.Body)
 }
 
 func lastLine(t *testing.T, r io.Reader) (last map[string]any) {
@@ -246,11 +246,11 @@ func TestServe(t *testing.T) {
 	}
 
 	// SIGTERM lets a response finish.
-	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 200, "~"))
-	defer answer.Body.Close()
+	response := s.post(t, "/api/generate", fmt.Sprintf(story, 200, "~"))
+	defer response.Body.Close()
 	demo = s.children(t)["demo:latest"]
 	_ = s.Process.Signal(syscall.SIGTERM)
-	if last := lastLine(t, answer.Body); last["done"] != true {
+	if last := lastLine(t, response.Body); last["done"] != true {
 		t.Errorf("the response ends with %v", last)
 	}
 	if err := s.Wait(); err != nil {

@@ -180,20 +180,21 @@ func TestServeMemory(t *testing.T) {
 	statuses := map[string]int{}
 	send := func(path, body string) {
 		wg.Go(func() {
-			answer, err := http.Post("http://"+s.addr+path, "application/json", strings.NewReader(body))
+			response, err := http.Post("http://"+s.addr+path, "application/json", strings.NewReader(body))
 			if err != nil {
 				t.Errorf("%s: %v", path, err)
 				return
 			}
-			defer answer.Body.Close()
-			text, err := io.ReadAll(answer.Body)
-			busy := answer.StatusCode == 503 || answer.StatusCode == 529
-			switch code := answer.StatusCode; {
-			case err != nil, code != 200 && !busy && (code < 400 || code > 499), busy && answer.Header.Get("Retry-After") == "":
-				t.Errorf("%s: status %d, Retry-After %q, %v: %.300s", path, code, answer.Header.Get("Retry-After"), err, text)
+			defer response.Body.Close()
+			text, err := io.ReadAll(response.Body)
+			busy := response.StatusCode == 503 || response.StatusCode == 529
+			switch code := response.StatusCode; {
+			case err != nil, code != 200 && !busy && (code < 400 || code > 499),
+				busy && response.Header.Get("Retry-After") == "":
+				t.Errorf("%s: status %d, Retry-After %q, %v: %.300s", path, code, response.Header.Get("Retry-After"), err, text)
 			}
 			mu.Lock()
-			statuses[fmt.Sprintf("%s %d", path, answer.StatusCode)]++
+			statuses[fmt.Sprintf("%s %d", path, response.StatusCode)]++
 			mu.Unlock()
 		})
 	}
@@ -219,14 +220,14 @@ func TestServeMemory(t *testing.T) {
 			over = true
 		default:
 		}
-		answer := s.post(t, "/api/generate", fmt.Sprintf(strings.Replace(story, "demo", "other", 1), 2, "~"))
-		last := lastLine(t, answer.Body)
-		answer.Body.Close()
+		response := s.post(t, "/api/generate", fmt.Sprintf(strings.Replace(story, "demo", "other", 1), 2, "~"))
+		last := lastLine(t, response.Body)
+		response.Body.Close()
 		switch {
 		case last["done"] == true:
 			answered++
-		case answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "":
-			t.Fatalf("a request under load: status %d: %v", answer.StatusCode, last)
+		case response.StatusCode != 503 || response.Header.Get("Retry-After") == "":
+			t.Fatalf("a request under load: status %d: %v", response.StatusCode, last)
 		}
 	}
 	if answered < 2 {

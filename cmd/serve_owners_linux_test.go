@@ -45,14 +45,14 @@ func (s *served) with(t *testing.T, key, method, path, body string) string {
 		t.Fatal(err)
 	}
 	r.Header.Set("X-Api-Key", key)
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %s, %v", path, answer.StatusCode, b, err)
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s, %v", path, response.StatusCode, b, err)
 	}
 	return string(b)
 }

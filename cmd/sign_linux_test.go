@@ -33,29 +33,29 @@ func TestSignAsks(t *testing.T) {
 	d := run(publisher, "push", name)
 
 	for _, test := range []struct {
-		answer string
+		reply  string
 		signed bool
 	}{{"\n", false}, {"no\n", false}, {"y\n", true}} {
 		t.Setenv("INGOT_HOME", filepath.Join(signer, "store"))
 		control, tty := terminaltest.PTY(t, 200, 24)
-		if _, err := control.WriteString(test.answer); err != nil {
+		if _, err := control.WriteString(test.reply); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
 		if code := cmd.Main([]string{"sign", name, "--key", keys + ".key", "--push"}, tty, &out, tty); code != 0 {
-			t.Errorf("answer %q: exit code %d", test.answer, code)
+			t.Errorf("answer %q: exit code %d", test.reply, code)
 		}
 		tty.Close()
 		shown, _ := io.ReadAll(control) // ends with EIO: the other end is closed
 		if !strings.Contains(string(shown), name+" is not in the store; in the registry it is "+d+". Sign that? [y/N]") {
-			t.Errorf("answer %q: the question is %q, want the digest %s", test.answer, shown, d)
+			t.Errorf("answer %q: the question is %q, want the digest %s", test.reply, shown, d)
 		}
 		if signed := strings.HasPrefix(out.String(), "sha256:"); signed != test.signed {
-			t.Errorf("answer %q: printed %q", test.answer, out.String())
+			t.Errorf("answer %q: printed %q", test.reply, out.String())
 		}
 		found := run(signer, "discover", name, "--remote")
 		if signed := strings.Contains(found, "sigstore"); signed != test.signed {
-			t.Errorf("answer %q: the registry has %s", test.answer, found)
+			t.Errorf("answer %q: the registry has %s", test.reply, found)
 		}
 	}
 }

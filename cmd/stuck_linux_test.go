@@ -22,8 +22,8 @@ func TestStuckChildren(t *testing.T) {
 	t.Chdir(parent)
 	s := serveStore(t, "store", []string{"INGOT_TEST_FAULT=stuck=FAULT"}, "--cache-dir", "states")
 	s.whole(t, "/api/generate", `{"model":"other"}`)
-	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 400, "FAULT"))
-	defer answer.Body.Close()
+	response := s.post(t, "/api/generate", fmt.Sprintf(story, 400, "FAULT"))
+	defer response.Body.Close()
 	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(s.errs.String(),
 		"the test fault is stuck"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {

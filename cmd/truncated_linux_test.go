@@ -51,14 +51,14 @@ func TestTruncatedBlob(t *testing.T) {
 	s := serveStore(t, home, nil)
 	s.whole(t, "/api/generate", `{"model":"other"}`)
 	other := s.children(t)["other:latest"]
-	answer := s.post(t, "/api/generate", fmt.Sprintf(story, 100_000, "~"))
-	defer answer.Body.Close()
-	if _, err := io.ReadFull(answer.Body, make([]byte, 1)); err != nil { // the first token
+	response := s.post(t, "/api/generate", fmt.Sprintf(story, 100_000, "~"))
+	defer response.Body.Close()
+	if _, err := io.ReadFull(response.Body, make([]byte, 1)); err != nil { // the first token
 		t.Fatal(err)
 	}
 	demo := s.children(t)["demo:latest"]
 	truncate()
-	rest, err := io.ReadAll(answer.Body)
+	rest, err := io.ReadAll(response.Body)
 	lines := bytes.Split(bytes.TrimSpace(rest), []byte("\n"))
 	if err != nil || !strings.Contains(string(lines[len(lines)-1]), "the model's process died: "+want) {
 		t.Errorf("the response ends with %q, %v, want %q", lines[len(lines)-1], err, want)

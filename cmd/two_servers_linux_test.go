@@ -124,12 +124,12 @@ func (s *served) childWithKey(t *testing.T, key string) int {
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
 	pid := 0
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	for _, m := range lastLine(t, answer.Body)["models"].([]any) {
+	defer response.Body.Close()
+	for _, m := range lastLine(t, response.Body)["models"].([]any) {
 		if m := m.(map[string]any); m["name"] == "demo:latest" {
 			pid = int(m["pid"].(float64))
 		}

@@ -50,14 +50,14 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 	if err != nil {
 		return err
 	}
-	asked, err := manifest.ParseName(arg)
+	requested, err := manifest.ParseName(arg)
 	if err != nil {
 		return err
 	}
-	if d := raw.Descriptor.Digest; asked.Tag == d.Encoded()[:12] {
-		asked.Digest = d // a pull by digest creates this tag; no registry has it
+	if d := raw.Descriptor.Digest; requested.Tag == d.Encoded()[:12] {
+		requested.Digest = d // a pull by digest creates this tag; no registry has it
 	}
-	want, err := o.identity.check(key, asked)
+	want, err := o.identity.check(key, requested)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 	if err != nil {
 		return fmt.Errorf("%s: %w", raw.Name, acceptable(err))
 	}
-	if sig.Reference == "" && !asked.IsLocal() {
+	if sig.Reference == "" && !requested.IsLocal() {
 		a.note("warning: %v", errNoReference)
 	}
 	checked, err := fsck.CheckBlobs(ctx, store, raw)

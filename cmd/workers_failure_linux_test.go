@@ -49,11 +49,11 @@ func (g *workerGroup) survives(t *testing.T, cut, mend func()) {
 	for range cap(ended) {
 		go func() {
 			var last map[string]any
-			answer, err := http.Post("http://"+g.s.addr+"/api/generate", "application/json",
+			response, err := http.Post("http://"+g.s.addr+"/api/generate", "application/json",
 				strings.NewReader(workersEndless))
 			if err == nil {
-				defer answer.Body.Close()
-				for d := json.NewDecoder(answer.Body); d.Decode(&last) == nil; {
+				defer response.Body.Close()
+				for d := json.NewDecoder(response.Body); d.Decode(&last) == nil; {
 					continue
 				}
 			}
@@ -78,12 +78,12 @@ func (g *workerGroup) survives(t *testing.T, cut, mend func()) {
 	mend()
 	got := ""
 	for deadline := time.Now().Add(30 * time.Second); got != g.want; time.Sleep(100 * time.Millisecond) {
-		asked := time.Now()
+		begun := time.Now()
 		got = g.s.text(t, workersPrompt)
-		if late := time.Since(asked) > 10*time.Second; late || !strings.HasPrefix(got, "error") && got != g.want ||
+		if late := time.Since(begun) > 10*time.Second; late || !strings.HasPrefix(got, "error") && got != g.want ||
 			time.Now().After(deadline) {
 			t.Fatalf("%v after the request: the next group says %q, want %q, after %v\n%s\n%s", after, got, g.want,
-				time.Since(asked), g.s.errs, g.w.errs)
+				time.Since(begun), g.s.errs, g.w.errs)
 		}
 	}
 	t.Logf("%v after the request: it ended %v later", after, took.Round(10*time.Millisecond))

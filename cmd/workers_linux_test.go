@@ -96,9 +96,9 @@ const (
 // text returns the response to a prompt, or the error.
 func (s *served) text(t *testing.T, body string) string {
 	t.Helper()
-	answer := s.post(t, "/api/generate", strings.Replace(body, "{", `{"stream":false,`, 1))
-	defer answer.Body.Close()
-	last := lastLine(t, answer.Body)
+	response := s.post(t, "/api/generate", strings.Replace(body, "{", `{"stream":false,`, 1))
+	defer response.Body.Close()
+	last := lastLine(t, response.Body)
 	if why, failed := last["error"].(string); failed {
 		return "error: " + why
 	}
@@ -109,12 +109,12 @@ func (s *served) text(t *testing.T, body string) string {
 // broken sends a request, calls cut when its first token has come, and returns how it ended and how long after that.
 func (s *served) broken(t *testing.T, cut func()) (string, time.Duration) {
 	t.Helper()
-	answer, err := http.Post("http://"+s.addr+"/api/generate", "application/json", strings.NewReader(workersEndless))
+	response, err := http.Post("http://"+s.addr+"/api/generate", "application/json", strings.NewReader(workersEndless))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	r := bufio.NewReader(answer.Body)
+	defer response.Body.Close()
+	r := bufio.NewReader(response.Body)
 	if line, err := r.ReadString('\n'); err != nil || strings.Contains(line, `"error"`) {
 		t.Fatalf("the first line is %q, %v", line, err)
 	}

@@ -21,8 +21,8 @@ const (
 func (p *prepared) calibration(
 	ctx context.Context, store func() (*store.Store, error), opts Options, to *plan.Options,
 ) error {
-	asked := opts.Precision.Type != 0 || len(opts.Precision.Rules) > 0
-	if opts.Calibration == "" || opts.Calibration == NoCalibration || !asked {
+	quantizes := opts.Precision.Type != 0 || len(opts.Precision.Rules) > 0
+	if opts.Calibration == "" || opts.Calibration == NoCalibration || !quantizes {
 		return nil
 	}
 	var err error

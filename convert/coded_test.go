@@ -233,16 +233,16 @@ func TestFP8IsDequantizedOnce(t *testing.T) {
 	c := published(t, "fp8-block")
 	values := bytesOf(blockScales(sourceTensor(c, name), sourceTensor(c, name+"_scale_inv"), 32, 32))
 	n := int64(len(values) / 4)
-	for _, asked := range []quantize.Type{0, quantize.ToBF16, quantize.ToF32, quantize.ToF16} {
+	for _, requested := range []quantize.Type{0, quantize.ToBF16, quantize.ToF32, quantize.ToF16} {
 		store := openStore(t)
-		mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{Precision: recipe.Precision{Type: asked}})
+		mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{Precision: recipe.Precision{Type: requested}})
 		_, have := arrays(t, store, mustResolve(t, store, "x").Image, name)
-		to := asked
-		if asked == 0 {
+		to := requested
+		if requested == 0 {
 			to = quantize.ToBF16
 		}
 		if !bytes.Equal(have[0].data, encoded(t, to, values, quantize.F32, n)) {
-			t.Errorf("asked for %q: other elements", asked)
+			t.Errorf("asked for %q: other elements", requested)
 		}
 	}
 	store := openStore(t)
@@ -275,13 +275,13 @@ func TestFP8PowersOfTwoAreKept(t *testing.T) {
 		{"fp8-experts-stacked", "model.layers.1.mlp.experts.gate_up_proj", "_scale_inv"},
 	} {
 		ck := published(t, c.folder)
-		for _, asked := range []quantize.Type{0, quantize.MXFP8} {
+		for _, requested := range []quantize.Type{0, quantize.MXFP8} {
 			store := openStore(t)
-			mustCreate(t, store, "x", from(ck.write(t, t.TempDir())), Options{Precision: recipe.Precision{Type: asked}})
+			mustCreate(t, store, "x", from(ck.write(t, t.TempDir())), Options{Precision: recipe.Precision{Type: requested}})
 			meta, have := arrays(t, store, mustResolve(t, store, "x").Image, c.tensor)
 			codes, scales := sourceTensor(ck, c.tensor), sourceTensor(ck, c.tensor+c.scale)
 			if meta[blob.MetaType] != "mxfp8" || !bytes.Equal(have[0].data, codes.data) {
-				t.Errorf("%s, asked for %q: %v, codes differ", c.folder, asked, meta)
+				t.Errorf("%s, asked for %q: %v, codes differ", c.folder, requested, meta)
 				continue
 			}
 			// A block's exponent is repeated for every 32 elements of its rows.

@@ -26,9 +26,9 @@ func TestRequantize(t *testing.T) {
 	if kept[q] != "int2" || kept[down] != "int6" {
 		t.Errorf("kept: %v", kept)
 	}
-	asked := types(recipe.Precision{Type: quantize.Int4})
-	if asked[q] != "int4" || asked[down] != "int8" || asked[embed] != "int8" {
-		t.Errorf("int4: %v", asked)
+	requested := types(recipe.Precision{Type: quantize.Int4})
+	if requested[q] != "int4" || requested[down] != "int8" || requested[embed] != "int8" {
+		t.Errorf("int4: %v", requested)
 	}
 	first := types(recipe.Precision{Type: quantize.Int4, RuleSet: recipe.RuleSet1})
 	if first[q] != "int4" || first[down] != "int8" || first[embed] != kept[embed] {

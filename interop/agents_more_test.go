@@ -15,7 +15,7 @@ type agentMore struct {
 	steps        func(file func(string) string) []step
 	runs         [][]string // arguments
 	prints       string     // of the last run
-	asked        []string   // what the requests have, in this order
+	requested    []string   // what the requests have, in this order
 }
 
 const (
@@ -61,19 +61,19 @@ func TestAgentsMore(t *testing.T) {
 			if !strings.Contains(out, c.prints) {
 				t.Errorf("the client prints %s, want %s", out, c.prints)
 			}
-			asked := ""
+			requested := ""
 			for _, e := range a.server.all() {
 				if e.status != http.StatusOK {
 					t.Errorf("%s %s: %d %s", e.method, e.path, e.status, e.responded)
 				}
-				asked += e.asked
+				requested += e.requested
 			}
-			for _, part := range c.asked {
-				_, rest, ok := strings.Cut(asked, part)
+			for _, part := range c.requested {
+				_, rest, ok := strings.Cut(requested, part)
 				if !ok {
 					t.Errorf("the requests lack %s, or have it too early", part)
 				}
-				asked = rest
+				requested = rest
 			}
 			a.wantNoOutside()
 		})
@@ -90,8 +90,8 @@ var agentMores = []agentMore{
 			claudeArgs("What do they show?", "--effort", "max"),
 			claudeArgs("And now?", "--continue", "--effort", "low"),
 		},
-		prints: finished,
-		asked:  []string{`"effort":"max"`, `"type":"image"`, `"type":"document"`, `"effort":"low"`},
+		prints:    finished,
+		requested: []string{`"effort":"max"`, `"type":"image"`, `"type":"document"`, `"effort":"low"`},
 	},
 	{
 		name: "search for tools", client: "claude", env: []string{"ENABLE_TOOL_SEARCH=true"},
@@ -103,7 +103,7 @@ var agentMores = []agentMore{
 		),
 		runs: [][]string{claudeArgs("Search.", "--allowedTools", "mcp__notes__search", "--strict-mcp-config",
 			"--mcp-config", mcpServers())},
-		prints: finished, asked: []string{`"type":"tool_reference"`, noteFound},
+		prints: finished, requested: []string{`"type":"tool_reference"`, noteFound},
 	},
 	{
 		name: "wrong calls", client: "claude",
@@ -111,7 +111,7 @@ var agentMores = []agentMore{
 			return []call{{"NoSuchTool", args{"a": 1}}, {"Edit", args{"file_path": file("notes.txt")}}, {"TaskList", args{}}}
 		}),
 		runs:   [][]string{claudeArgs("Edit.")},
-		prints: finished, asked: []string{`"is_error":true`},
+		prints: finished, requested: []string{`"is_error":true`},
 	},
 	{
 		name: "structured output", client: "claude",
@@ -128,8 +128,8 @@ var agentMores = []agentMore{
 			append([]string{"exec", "resume", "--last", "--json", "--skip-git-repo-check", "-c", "model_reasoning_effort=none",
 				"And now?"}, codexOffline()...),
 		},
-		prints: finished,
-		asked:  []string{`"effort":"xhigh"`, `"type":"input_image"`, "And now?", `"effort":"none"`},
+		prints:    finished,
+		requested: []string{`"effort":"xhigh"`, `"type":"input_image"`, "And now?", `"effort":"none"`},
 	},
 	{
 		name: "wrong calls", client: "codex",
@@ -137,13 +137,13 @@ var agentMores = []agentMore{
 			return []call{{"no_such_tool", args{}}, {"web_search", args{"query": "x"}}, {"view_image", args{"path": "none.png"}}}
 		}),
 		runs:   [][]string{codexArgs("Search.")},
-		prints: finished, asked: []string{"unsupported call: no_such_tool"},
+		prints: finished, requested: []string{"unsupported call: no_such_tool"},
 	},
 	{
 		name: "structured output", client: "codex",
 		steps: func(func(string) string) []step { return []step{{text: `{"title": "tides"}`}} },
 		runs:  [][]string{codexArgs("A title.", "--output-schema", "schema.json")}, prints: `{\"title\": \"tides\"}`,
-		asked: []string{`"type":"json_schema"`},
+		requested: []string{`"type":"json_schema"`},
 	},
 }
 

@@ -54,7 +54,7 @@ func TestAgentsReal(t *testing.T) {
 					t.Errorf("%s %s: %d %s", e.method, e.path, e.status, e.responded)
 				}
 				if strings.HasPrefix(e.path, c.path) {
-					last = turns(e.asked)
+					last = turns(e.requested)
 				}
 			}
 			if !strings.Contains(last, "3 notes.txt") {

@@ -109,9 +109,9 @@ type recorder struct {
 }
 
 type exchange struct {
-	method, path     string
-	status           int
-	asked, responded string
+	method, path         string
+	status               int
+	requested, responded string
 }
 
 func record(t *testing.T, next http.Handler) *recorder {

@@ -95,7 +95,7 @@ func (a *agent) wantRequests(path string, steps int, returned ...string) {
 			a.t.Errorf("%s %s: %d %s", e.method, e.path, e.status, e.responded)
 		}
 		var body struct{ Tools []json.RawMessage }
-		if json.Unmarshal([]byte(e.asked), &body) == nil && len(body.Tools) > 0 {
+		if json.Unmarshal([]byte(e.requested), &body) == nil && len(body.Tools) > 0 {
 			withTools = append(withTools, e)
 			if !strings.HasPrefix(e.path, path) {
 				a.t.Errorf("a request to %s, want only those to %s", e.path, path)
@@ -105,7 +105,7 @@ func (a *agent) wantRequests(path string, steps int, returned ...string) {
 	if len(withTools) != steps {
 		a.t.Fatalf("%d requests with tools, want %d\n%s", len(withTools), steps, a.server)
 	}
-	last := turns(withTools[steps-1].asked)
+	last := turns(withTools[steps-1].requested)
 	for _, part := range returned {
 		if !strings.Contains(last, part) {
 			a.t.Errorf("the last request lacks %q: %s", part, last)

@@ -77,10 +77,10 @@ func TestOpenWebUI(t *testing.T) {
 					t.Fatalf("the chat is %+v\n%s", chat, a.server)
 				}
 			}
-			answer := jsonText(chat.Chat.History.Messages["answer"])
+			response := jsonText(chat.Chat.History.Messages["answer"])
 			for _, want := range []string{"I search.", "the tide is out", finished} {
-				if !strings.Contains(answer, want) {
-					t.Errorf("the response lacks %q: %s", want, answer)
+				if !strings.Contains(response, want) {
+					t.Errorf("the response lacks %q: %s", want, response)
 				}
 			}
 			a.wantRequests(c.path, 2, noteFound)

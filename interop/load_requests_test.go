@@ -53,17 +53,17 @@ func (l *load) postText(ctx context.Context, path, body string, status int, part
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	switch {
 	case err != nil:
 		return err
-	case answer.StatusCode != status:
-		return fmt.Errorf("%s: status %d, want %d: %.300s", path, answer.StatusCode, status, text)
+	case response.StatusCode != status:
+		return fmt.Errorf("%s: status %d, want %d: %.300s", path, response.StatusCode, status, text)
 	case !strings.Contains(string(text), part):
 		return fmt.Errorf("%s: no %q in %.300s", path, part, text)
 	}
@@ -164,14 +164,14 @@ func (l *load) reload(r *rand.Rand) error {
 func (l *load) slow(r *rand.Rand) error {
 	body := fmt.Sprintf(`{"model":"story","prompt":%q,"raw":true,"logprobs":true,"top_logprobs":20,`+
 		`"options":{"num_predict":4}}`, words(r))
-	answer, err := http.Post(l.origin+"/api/generate", "application/json", strings.NewReader(body))
+	response, err := http.Post(l.origin+"/api/generate", "application/json", strings.NewReader(body))
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	for buf := make([]byte, 256); err == nil; {
 		time.Sleep(5 * time.Millisecond)
-		_, err = answer.Body.Read(buf)
+		_, err = response.Body.Read(buf)
 	}
 	if errors.Is(err, io.EOF) {
 		return nil

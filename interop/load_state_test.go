@@ -53,12 +53,12 @@ func (l *load) settle() (r resources) {
 		r.files += len(files)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	answer, err := http.Get(l.origin + "/metrics")
+	response, err := http.Get(l.origin + "/metrics")
 	if err != nil {
 		l.user.t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		l.user.t.Fatal(err)
 	}

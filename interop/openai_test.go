@@ -59,14 +59,14 @@ func TestOpenAI(t *testing.T) {
 	}
 	ask := func(t *testing.T, p openai.ChatCompletionNewParams) openai.ChatCompletion {
 		t.Helper()
-		answer, err := client.Chat.Completions.New(t.Context(), p)
+		response, err := client.Chat.Completions.New(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(answer.Choices) != 1 || answer.Usage.CompletionTokens == 0 {
-			t.Fatalf("response %s", answer.RawJSON())
+		if len(response.Choices) != 1 || response.Usage.CompletionTokens == 0 {
+			t.Fatalf("response %s", response.RawJSON())
 		}
-		return *answer
+		return *response
 	}
 
 	t.Run("chat", func(t *testing.T) {
@@ -96,10 +96,10 @@ func TestOpenAI(t *testing.T) {
 		p.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(
 			openai.ChatCompletionNamedToolChoiceFunctionParam{Name: "take"})
 		p.MaxTokens = openai.Int(100)
-		answer := ask(t, p)
-		calls := answer.Choices[0].Message.ToolCalls
-		if len(calls) != 1 || calls[0].Function.Name != "take" || answer.Choices[0].FinishReason != "tool_calls" {
-			t.Fatalf("%s", answer.RawJSON())
+		response := ask(t, p)
+		calls := response.Choices[0].Message.ToolCalls
+		if len(calls) != 1 || calls[0].Function.Name != "take" || response.Choices[0].FinishReason != "tool_calls" {
+			t.Fatalf("%s", response.RawJSON())
 		}
 		number(t, calls[0].Function.Arguments)
 		stream := client.Chat.Completions.NewStreaming(t.Context(), p)
@@ -116,7 +116,7 @@ func TestOpenAI(t *testing.T) {
 			t.Errorf("the stream: %v; a call has finished: %v", err, finished)
 		}
 		p = chat("talk", "A number.")
-		p.Messages = append(p.Messages, answer.Choices[0].Message.ToParam(), openai.ToolMessage("taken", calls[0].ID))
+		p.Messages = append(p.Messages, response.Choices[0].Message.ToParam(), openai.ToolMessage("taken", calls[0].ID))
 		ask(t, p)
 	})
 	t.Run("structured", func(t *testing.T) {
@@ -147,12 +147,12 @@ func TestOpenAI(t *testing.T) {
 		wantAPIError(t, err, 400, "")
 	})
 	t.Run("completions", func(t *testing.T) {
-		answer, err := client.Completions.New(t.Context(), openai.CompletionNewParams{Model: "story",
+		response, err := client.Completions.New(t.Context(), openai.CompletionNewParams{Model: "story",
 			MaxTokens: openai.Int(8), Temperature: openai.Float(0),
 			Prompt: openai.CompletionNewParamsPromptUnion{OfString: openai.String(story)}, Echo: openai.Bool(true)})
-		if err != nil || len(answer.Choices) != 1 || !strings.HasPrefix(answer.Choices[0].Text, story) ||
-			answer.Usage.CompletionTokens != 8 {
-			t.Errorf("%+v, %v", answer, err)
+		if err != nil || len(response.Choices) != 1 || !strings.HasPrefix(response.Choices[0].Text, story) ||
+			response.Usage.CompletionTokens != 8 {
+			t.Errorf("%+v, %v", response, err)
 		}
 	})
 	t.Run("responses", func(t *testing.T) {
@@ -162,13 +162,13 @@ func TestOpenAI(t *testing.T) {
 			Tools: []responses.ToolUnionParam{responses.ToolParamOfFunction("take", object(), true)},
 			ToolChoice: responses.ResponseNewParamsToolChoiceUnion{
 				OfFunctionTool: &responses.ToolChoiceFunctionParam{Name: "take"}}}
-		answer, err := client.Responses.New(t.Context(), p)
-		if err != nil || answer.Status != "completed" || len(answer.Output) != 1 || answer.Output[0].Name != "take" {
-			t.Fatalf("%+v, %v", answer, err)
+		response, err := client.Responses.New(t.Context(), p)
+		if err != nil || response.Status != "completed" || len(response.Output) != 1 || response.Output[0].Name != "take" {
+			t.Fatalf("%+v, %v", response, err)
 		}
-		number(t, answer.Output[0].AsFunctionCall().Arguments)
+		number(t, response.Output[0].AsFunctionCall().Arguments)
 		p.Tools, p.ToolChoice, p.MaxOutputTokens = nil, responses.ResponseNewParamsToolChoiceUnion{}, openai.Int(12)
-		if answer, err = client.Responses.New(t.Context(), p); err != nil {
+		if response, err = client.Responses.New(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 		stream := client.Responses.NewStreaming(t.Context(), p)
@@ -179,18 +179,18 @@ func TestOpenAI(t *testing.T) {
 				text += e.Delta
 			}
 		}
-		if err := stream.Err(); err != nil || text == "" || text != answer.OutputText() || last != "response.incomplete" {
-			t.Errorf("the stream says %q and ends with %s, %v; want %q", text, last, err, answer.OutputText())
+		if err := stream.Err(); err != nil || text == "" || text != response.OutputText() || last != "response.incomplete" {
+			t.Errorf("the stream says %q and ends with %s, %v; want %q", text, last, err, response.OutputText())
 		}
 	})
 	t.Run("embeddings", func(t *testing.T) {
 		p := openai.EmbeddingNewParams{Model: "story",
 			Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{story, "The dog"}}}
-		answer, err := client.Embeddings.New(t.Context(), p)
-		if err != nil || len(answer.Data) != 2 || answer.Usage.PromptTokens == 0 {
-			t.Fatalf("%+v, %v", answer, err)
+		response, err := client.Embeddings.New(t.Context(), p)
+		if err != nil || len(response.Data) != 2 || response.Usage.PromptTokens == 0 {
+			t.Fatalf("%+v, %v", response, err)
 		}
-		for _, d := range answer.Data {
+		for _, d := range response.Data {
 			var norm float64
 			for _, x := range d.Embedding {
 				norm += x * x

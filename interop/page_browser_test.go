@@ -63,18 +63,18 @@ func (u *user) serve(args ...string) *server {
 // ps returns the process ID of a loaded model and its number of requests.
 func (s *server) ps(model string) (pid, requests int) {
 	s.t.Helper()
-	answer, err := http.Get(s.origin + "/api/ps")
+	response, err := http.Get(s.origin + "/api/ps")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	var list struct {
 		Models []struct {
 			Name          string
 			PID, Requests int
 		}
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&list); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, m := range list.Models {

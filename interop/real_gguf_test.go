@@ -47,8 +47,8 @@ func testRealGGUF(t *testing.T, u *user, golden realGolden) {
 			t.Fatalf("%s: llama.py printed %d lines for %d prompts", kind, len(lines), len(golden.Prompts))
 		}
 		for i, p := range golden.Prompts {
-			var answer struct{ Scores []float64 }
-			if err := json.Unmarshal([]byte(lines[i]), &answer); err != nil || len(answer.Scores) < 1000 {
+			var response struct{ Scores []float64 }
+			if err := json.Unmarshal([]byte(lines[i]), &response); err != nil || len(response.Scores) < 1000 {
 				t.Fatalf("%s: llama.py printed %.80q: %v", kind, lines[i], err)
 			}
 			ids, err := json.Marshal(p.Tokens)
@@ -60,7 +60,7 @@ func testRealGGUF(t *testing.T, u *user, golden realGolden) {
 			if len(got) != 1 {
 				t.Fatalf("%s: %d tokens, want 1", kind, len(got))
 			}
-			margin := slices.Max(answer.Scores) - answer.Scores[got[0]]
+			margin := slices.Max(response.Scores) - response.Scores[got[0]]
 			if worst = max(worst, margin); margin > realExportTie {
 				t.Errorf("%s: %q: ingot chooses token %d, which is %.2g below llama.cpp's", kind, p.Text, got[0], margin)
 			}

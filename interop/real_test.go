@@ -245,10 +245,10 @@ func testRealPull(t *testing.T, u *user, model, want string) {
 	other.more = u.more
 	equal(t, "pulled digest", other.ingot("pull", name), digest)
 	other.ingot("verify", name)
-	answer := other.ingot("run", name, "What is the capital of France?", "--temperature", "0", "--max-tokens", "40",
+	response := other.ingot("run", name, "What is the capital of France?", "--temperature", "0", "--max-tokens", "40",
 		"--local")
-	if !strings.Contains(answer, want) {
-		t.Errorf("the response is %q", answer)
+	if !strings.Contains(response, want) {
+		t.Errorf("the response is %q", response)
 	}
 }
 

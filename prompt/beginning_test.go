@@ -14,14 +14,14 @@ func TestBeginning(t *testing.T) {
 		"{% if add_generation_prompt %}<assistant>{% endif %}"))
 	system := chat.Message{Role: "system", Content: "Answer in verse."}
 	user := chat.Message{Role: "user", Content: "Hello"}
-	answer := chat.Message{Role: "assistant", Content: "Good day"}
+	final := chat.Message{Role: "assistant", Content: "Good day"}
 	for _, c := range []struct {
 		name     string
 		messages []chat.Message
 		whole    bool // the model's turn is next
 	}{
 		{"system", []chat.Message{system}, false},
-		{"answered", []chat.Message{system, user, answer}, false},
+		{"answered", []chat.Message{system, user, final}, false},
 		{"asked", []chat.Message{system, user}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

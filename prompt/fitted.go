@@ -118,16 +118,17 @@ func (s chosen) continued(c Conversation) Conversation {
 			return c
 		}
 	}
-	c.Messages, c.answer, c.thought = c.Messages[:last:last], m.Content, m.Reasoning
-	if _, tag := parse.AnswerRules(s.Texts.Parser); tag != "" && c.answer == "" {
+	c.Messages, c.final, c.thought = c.Messages[:last:last], m.Content, m.Reasoning
+	if _, tag := parse.FinalRules(s.Texts.Parser); tag != "" && c.final == "" {
 		c.thought = "" // a thought alone is a message of its own
 	}
 	return c
 }
 
-// answerStart returns the start of the model's message. If the prompt ends within thinking, it ends the thinking first.
-func (s chosen) answerStart(prompt string, c Conversation) string {
-	if c.answer == "" && c.thought == "" || s.Template == nil {
+// messageStart returns the start of the model's message. If the prompt ends within thinking, it ends the thinking
+// first.
+func (s chosen) messageStart(prompt string, c Conversation) string {
+	if c.final == "" && c.thought == "" || s.Template == nil {
 		return ""
 	}
 	_, think := parse.Detect(s.Text)
@@ -135,11 +136,11 @@ func (s chosen) answerStart(prompt string, c Conversation) string {
 	if think.Close == "" {
 		think = parse.Thinks(s.Texts.Parser)
 	}
-	if _, tag := parse.AnswerRules(s.Texts.Parser); tag != "" {
+	if _, tag := parse.FinalRules(s.Texts.Parser); tag != "" {
 		if c.thought != "" {
-			return think.Open + c.thought + think.Close + "<|start|>assistant" + tag + c.answer
+			return think.Open + c.thought + think.Close + "<|start|>assistant" + tag + c.final
 		}
-		return tag + c.answer
+		return tag + c.final
 	}
 	start := ""
 	switch {
@@ -148,11 +149,11 @@ func (s chosen) answerStart(prompt string, c Conversation) string {
 			start = think.Open + "\n"
 		}
 		start += c.thought
-		if c.answer != "" {
+		if c.final != "" {
 			start += "\n" + think.Close + "\n\n"
 		}
 	case open:
 		start = think.Close + "\n\n"
 	}
-	return start + c.answer
+	return start + c.final
 }

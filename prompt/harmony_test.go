@@ -82,12 +82,12 @@ func TestHarmonyPrompt(t *testing.T) {
 		Name: modelfile.Template, Value: "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>" +
 			"{% endfor %}<|start|>assistant{# <|channel|> #}",
 	})
-	for answer, want := range map[string]string{
+	for final, want := range map[string]string{
 		"":   "<|start|>assistant",
 		"So": "<|start|>assistant<|channel|>final<|message|>So",
 	} {
 		c := Conversation{Request: chat.Request{Messages: []chat.Message{user("Hi", 0),
-			{Role: chat.Assistant, Content: answer}}}, Continue: true}
+			{Role: chat.Assistant, Content: final}}}, Continue: true}
 		p, err := s.Begin(t.Context(), letters{}, c)
 		if err != nil {
 			t.Fatal(err)
@@ -99,9 +99,9 @@ func TestHarmonyPrompt(t *testing.T) {
 		if !strings.HasSuffix(text.String(), "Hi<|end|>"+want) {
 			t.Errorf("prompt %q", text.String())
 		}
-		if (p.AnswerTag == "") != (answer != "") || (p.AnswerRules == "") != (answer != "") || p.Thinking != "" ||
+		if (p.FinalTag == "") != (final != "") || (p.FinalRules == "") != (final != "") || p.Thinking != "" ||
 			fmt.Sprint(p.Tags) != "{<|channel|>analysis<|message|> <|end|>}" {
-			t.Errorf("answer %q: %+v", answer, p)
+			t.Errorf("answer %q: %+v", final, p)
 		}
 	}
 }

@@ -30,7 +30,7 @@ type Conversation struct {
 	Continue bool
 	Budget   Budget // for the memory to build the prompt; nil: unlimited
 
-	answer, thought string // the message that the model continues
+	final, thought string // the message that the model continues
 }
 
 // Prompt is the prompt of a conversation, with a reader for the generated text.
@@ -42,11 +42,11 @@ type Prompt struct {
 	Reader   Reader
 	Thinking string     // tag that ends thinking, if the prompt ends within thinking; a format applies after it
 	Tags     parse.Tags // thinking tags that the model may generate, if Thinking is empty
-	// AnswerTag begins the answer in a response that has more than one message, and AnswerRules are the EBNF rules of what
-	// comes before; "": all of the response is the answer. See [parse.AnswerRules].
-	AnswerTag, AnswerRules string
-	Continues              bool    // the response continues the prompt's text, as of a message that the model continues
-	EndTokens              []int32 // end the response in addition to the model's
+	// FinalTag begins the final message of a response that has several, and FinalRules are the EBNF rules of the text
+	// before it; "": a response is one message. See [parse.FinalRules].
+	FinalTag, FinalRules string
+	Continues            bool    // the response continues the prompt's text, as of a message that the model continues
+	EndTokens            []int32 // end the response in addition to the model's
 
 	newParser func() (parse.Parser, error) // for a reader; nil: no parser
 }
@@ -89,25 +89,25 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 }
 
 func (s chosen) begin(ctx context.Context, m Model, c Conversation) (*Prompt, error) {
-	rules, tag := parse.AnswerRules(s.Texts.Parser)
+	rules, tag := parse.FinalRules(s.Texts.Parser)
 	text, ids, c, err := s.fitted(ctx, m, c)
 	if err != nil {
 		return nil, err
 	}
 	p := &Prompt{IDs: ids, Pictures: c.Pictures, Dialogue: true,
-		Continues: s.Template == nil || c.answer+c.thought != ""}
+		Continues: s.Template == nil || c.final+c.thought != ""}
 	if s.Template == nil || !parse.Known(s.Texts.Parser) {
 		return p, nil
 	}
-	if c.answer == "" {
-		p.AnswerTag, p.AnswerRules = tag, rules
+	if c.final == "" {
+		p.FinalTag, p.FinalRules = tag, rules
 	}
 	_, think := parse.Detect(s.Text)
 	o := parse.Options{Tools: parseTools(c.Tools), Think: think, Thinking: parse.Opens(s.Texts.Parser, think, text)}
 	if think == (parse.Tags{}) {
 		think = parse.Thinks(s.Texts.Parser)
 	}
-	o.Thinking = o.Thinking || c.thought != "" && c.answer == ""
+	o.Thinking = o.Thinking || c.thought != "" && c.final == ""
 	if o.Thinking {
 		p.Thinking = think.Close
 	} else {
@@ -120,7 +120,7 @@ func (s chosen) begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 
 // prepared changes a request into what the template expects.
 func (s chosen) prepared(r chat.Request) chat.Request {
-	_, tag := parse.AnswerRules(s.Texts.Parser)
+	_, tag := parse.FinalRules(s.Texts.Parser)
 	switch {
 	case tag != "" && s.Template != nil:
 		return harmony(r)
@@ -141,7 +141,7 @@ func (s chosen) render(ctx context.Context, m Model, c Conversation) (text strin
 		text, err = Render(ctx, c.Budget, s.Template, s.prepared(c.Request))
 	}
 	if err == nil {
-		text += s.answerStart(text, c)
+		text += s.messageStart(text, c)
 		ids, err = Encode(ctx, c.Budget, text, func(ctx context.Context, text string) ([]int32, error) {
 			return m.EncodeRendered(ctx, text, bos)
 		})

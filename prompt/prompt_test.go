@@ -225,7 +225,7 @@ func TestContinuedThoughts(t *testing.T) {
 	const opens = "{% for m in messages %}{{ m.content }}{% endfor %}{% if add_generation_prompt %}<think>\n{% endif %}" +
 		"{# </think> #}"
 	const closed = "{% for m in messages %}{{ m.content }}{% endfor %}{# <think></think> #}"
-	for _, c := range []struct{ template, thought, answer, want, think string }{
+	for _, c := range []struct{ template, thought, final, want, think string }{
 		{opens, "hm", "", "u<think>\nhm", "</think>"},
 		{opens, "hm", "so", "u<think>\nhm\n</think>\n\nso", ""},
 		{opens, "", "so", "u<think>\n</think>\n\nso", ""},
@@ -234,7 +234,7 @@ func TestContinuedThoughts(t *testing.T) {
 		{closed, "", "so", "uso", ""},
 	} {
 		s := style(t, template(c.template), modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
-		last := said(c.answer)
+		last := said(c.final)
 		last.Reasoning = c.thought
 		q := Conversation{Request: chat.Request{Messages: []chat.Message{user("u", 0), last}}, Continue: true}
 		q.AddGenerationPrompt = true
@@ -243,7 +243,7 @@ func TestContinuedThoughts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := text(p.IDs); !strings.HasSuffix(got, c.want) || p.Thinking != c.think {
-			t.Errorf("%q, %q: got %q and %q, want %q and %q", c.thought, c.answer, got, p.Thinking, c.want, c.think)
+			t.Errorf("%q, %q: got %q and %q, want %q and %q", c.thought, c.final, got, p.Thinking, c.want, c.think)
 		}
 	}
 }

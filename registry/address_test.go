@@ -43,9 +43,9 @@ func resolveTo(c *Client, classes map[string]address.Class, names *sync.Map) {
 func TestPrivateAddresses(t *testing.T) {
 	s := rt.NewStore(t)
 	small, _ := rt.PutModel(t, s, "small", 1000)
-	var asked atomic.Int32
+	var requests atomic.Int32
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer inner.Close()
@@ -63,12 +63,12 @@ func TestPrivateAddresses(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		name   string
-		method string
-		about  rt.Route
-		answer rt.Action
-		run    func(c *Client, p *rt.Peer) error
-		what   string
+		name     string
+		method   string
+		about    rt.Route
+		response rt.Action
+		run      func(c *Client, p *rt.Peer) error
+		what     string
 	}{
 		{"manifest", "GET", rt.ManifestRoute, lead(302), pullModel, "redirect"},
 		{"blob", "GET", rt.BlobRoute, lead(307), pullModel, "redirect"},
@@ -100,7 +100,7 @@ func TestPrivateAddresses(t *testing.T) {
 			if tt.about == rt.BeginRoute || tt.about == rt.UploadRoute {
 				p.On("HEAD", rt.BlobRoute, rt.Respond(404))
 			}
-			p.On(tt.method, tt.about, tt.answer)
+			p.On(tt.method, tt.about, tt.response)
 			err := tt.run(c, p)
 			if err == nil || !errors.Is(err, remote.ErrPrivateAddress) || remote.Temporary(err) {
 				t.Fatalf("%v", err)
@@ -111,7 +111,7 @@ func TestPrivateAddresses(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			rt.CheckNoSecrets(t, err, "s3cret")
-			if n := asked.Load(); n > 0 {
+			if n := requests.Load(); n > 0 {
 				t.Errorf("%d requests to the private address", n)
 			}
 		})
@@ -257,9 +257,9 @@ func TestPrivateOption(t *testing.T) {
 
 // TestProxyAndAddresses: a proxy resolves names itself, so through a proxy only literal addresses are checked.
 func TestProxyAndAddresses(t *testing.T) {
-	var asked []string
+	var requests []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Host)
+		requests = append(requests, r.URL.Host)
 		if strings.Contains(r.URL.Path, "/manifests/") {
 			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusFound)
 		}
@@ -274,7 +274,7 @@ func TestProxyAndAddresses(t *testing.T) {
 	if !errors.Is(err, remote.ErrPrivateAddress) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
-	for _, host := range asked {
+	for _, host := range requests {
 		if host != "registry.example.com" {
 			t.Errorf("request to the proxy for %s", host)
 		}

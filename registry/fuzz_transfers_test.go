@@ -18,7 +18,7 @@ import (
 
 // hostileRegistry answers some requests in the place of a registry.
 type hostileRegistry struct {
-	runtest.Answers
+	runtest.Decisions
 	elsewhere string      // another server
 	lies      atomic.Bool // reports what it has not done
 }

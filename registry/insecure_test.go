@@ -102,8 +102,8 @@ func TestInsecureOnlyForNamedHost(t *testing.T) {
 			if _, err := c.Pull(t.Context(), rt.NewStore(t), p.Name("team/model"), PullOptions{}); err != nil {
 				t.Error(err)
 			}
-			if asked := len(mirror.Log()) > 0; asked != plain {
-				t.Errorf("a mirror with plain %v: asked %v without TLS", plain, asked)
+			if requested := len(mirror.Log()) > 0; requested != plain {
+				t.Errorf("a mirror with plain %v: asked %v without TLS", plain, requested)
 			}
 		}
 	})

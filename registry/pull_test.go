@@ -43,8 +43,8 @@ func TestPull(t *testing.T) {
 	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 0 || r.Saved != size {
 		t.Errorf("again: %+v, %v", r, err)
 	}
-	if asked := p.Log()[before:]; len(asked) != 1 || !strings.HasPrefix(asked[0], "HEAD manifest ") {
-		t.Errorf("again: %q", asked)
+	if requests := p.Log()[before:]; len(requests) != 1 || !strings.HasPrefix(requests[0], "HEAD manifest ") {
+		t.Errorf("again: %q", requests)
 	}
 	img.checkWhole(t, s)
 

@@ -29,11 +29,11 @@ func TestPullIsPatient(t *testing.T) {
 		}
 	}
 	// without serves no ranges.
-	without := func(answer func(x *slowExchange) *http.Response) func(x *slowExchange) *http.Response {
+	without := func(response func(x *slowExchange) *http.Response) func(x *slowExchange) *http.Response {
 		return func(x *slowExchange) *http.Response {
 			x.start, x.end = 0, size
 			x.Header.Del("Range")
-			return answer(x)
+			return response(x)
 		}
 	}
 	forever := 1000 * time.Hour

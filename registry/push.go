@@ -198,13 +198,13 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 		}
 	}
 	tagged, err := p.r.HeadManifest(ctx, ref)
-	var unasked *remote.StatusError // a role may push, but not read; a registry may fail whenever it is asked
-	if err != nil && (!errors.As(err, &unasked) || verdict.Limited(unasked.Status, unasked.Code)) {
+	var unreadable *remote.StatusError // a role may push, but not read; a registry may fail whenever it is asked
+	if err != nil && (!errors.As(err, &unreadable) || verdict.Limited(unreadable.Status, unreadable.Code)) {
 		return "", err
 	}
 	p.c.emit(Event{Kind: Plan, Total: total}) // only after the first response: a refused push has no plan
 	known := tagged == root.Digest
-	if !known && unasked == nil && ref != string(root.Digest) { // the manifest may have another tag
+	if !known && unreadable == nil && ref != string(root.Digest) { // the manifest may have another tag
 		d, err := p.r.HeadManifest(ctx, string(root.Digest))
 		known = err == nil && d == root.Digest
 	}
@@ -218,8 +218,8 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 		if err := p.sendBlobs(ctx, send); err != nil {
 			return "", err
 		}
-		if unasked != nil && !again {
-			skipped := fmt.Errorf("it does not say which manifest is %s, so it is sent: %w", ref, unasked)
+		if unreadable != nil && !again {
+			skipped := fmt.Errorf("it does not say which manifest is %s, so it is sent: %w", ref, unreadable)
 			if err := p.c.conn.Skipped(p.dst.Host, skipped); err != nil {
 				return "", err
 			}

@@ -342,7 +342,7 @@ func locations(change func(string) string) rt.Action {
 
 // requireToken makes a peer require a bearer token for requests for which asked returns true, and reject tokens in all
 // others. expire invalidates the current token.
-func requireToken(p *rt.Peer, asked func(x *rt.Exchange) bool) (expire func()) {
+func requireToken(p *rt.Peer, needsToken func(x *rt.Exchange) bool) (expire func()) {
 	var mu sync.Mutex
 	serial, accepted := 1, false
 	p.On("GET", rt.OtherRoute, func(x *rt.Exchange) {
@@ -358,7 +358,7 @@ func requireToken(p *rt.Peer, asked func(x *rt.Exchange) bool) (expire func()) {
 		got := x.R.Header.Get("Authorization")
 		accepted = accepted || got == want
 		mu.Unlock()
-		if !asked(x) {
+		if !needsToken(x) {
 			if got != "" {
 				p.T.Errorf("%s was sent the token", x.R.Host)
 			}

@@ -73,12 +73,12 @@ func TestPush(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 
-	asked := len(p.Log())
+	requests := len(p.Log())
 	if got, err := c.Push(t.Context(), s, name, p.Name("deep/path/to/m:v1"), opts); err != nil || got != want {
 		t.Errorf("again: %s, %v", got, err)
 	}
-	if n := len(p.Log()) - asked; n != 1+7 {
-		t.Errorf("%d requests where the registry has the model, want one for it and each blob: %q", n, p.Log()[asked:])
+	if n := len(p.Log()) - requests; n != 1+7 {
+		t.Errorf("%d requests where the registry has the model, want one for it and each blob: %q", n, p.Log()[requests:])
 	}
 	if got, err := c.Push(t.Context(), s, name, p.Name("deep/path/to/m:v2"), opts); err != nil || got != want {
 		t.Errorf("another tag: %s, %v", got, err)

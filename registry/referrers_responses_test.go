@@ -35,10 +35,10 @@ func TestReferrersResponses(t *testing.T) {
 	one, two := referrerOf("one"), referrerOf("two")
 	page := "/v2/m/referrers/" + string(subject) + "?page=2"
 	tests := []struct {
-		name    string
-		answers []rt.Action // of the referrers API, in order; the last one repeats
-		want    []ocispec.Descriptor
-		wantErr string
+		name      string
+		responses []rt.Action // of the referrers API, in order; the last one repeats
+		want      []ocispec.Descriptor
+		wantErr   string
 	}{
 		{"404", []rt.Action{rt.RefuseWith(404, "NAME_UNKNOWN")}, []ocispec.Descriptor{two}, ""},
 		{"400", []rt.Action{rt.RefuseWith(400, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
@@ -81,8 +81,8 @@ func TestReferrersResponses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := rt.New(t)
-			p.On(http.MethodGet, rt.ReferrersRoute, tt.answers[len(tt.answers)-1])
-			for i, a := range slices.Backward(tt.answers[:len(tt.answers)-1]) {
+			p.On(http.MethodGet, rt.ReferrersRoute, tt.responses[len(tt.responses)-1])
+			for i, a := range slices.Backward(tt.responses[:len(tt.responses)-1]) {
 				_ = i
 				p.Once(http.MethodGet, rt.ReferrersRoute, a)
 			}
@@ -120,8 +120,8 @@ func TestReferrersResponses(t *testing.T) {
 // TestReferrersAPIOnce: a registry without the API is asked for it once, unless its answer may be about a repository.
 func TestReferrersAPIOnce(t *testing.T) {
 	for _, c := range []struct {
-		do    rt.Action
-		asked int
+		do       rt.Action
+		requests int
 	}{
 		{rt.Respond(404), 1}, {rt.Respond(405), 1}, {rt.Respond(501), 1},
 		{rt.RefuseWith(404, "NAME_UNKNOWN"), 3}, {rt.Respond(403), 3},
@@ -131,8 +131,8 @@ func TestReferrersAPIOnce(t *testing.T) {
 		for i := range 3 {
 			_, _ = client.Referrers(t.Context(), p.Name(fmt.Sprint("m", i)), digest.FromString("subject"), "")
 		}
-		if got := p.Count("GET", rt.ReferrersRoute); got != c.asked {
-			t.Errorf("asked %d times, want %d", got, c.asked)
+		if got := p.Count("GET", rt.ReferrersRoute); got != c.requests {
+			t.Errorf("asked %d times, want %d", got, c.requests)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type slowly struct {
 	document func(x *slowExchange) *http.Response // for the manifest; nil: as it should
 	blob     func(x *slowExchange) *http.Response
 	mu       sync.Mutex
-	asked    int // for the blob
+	requests int // for the blob
 	mirrored int // requests to a mirror, which never answers
 }
 
@@ -138,7 +138,7 @@ func (s *slowly) RoundTrip(req *http.Request) (*http.Response, error) {
 	case strings.Contains(path, "/manifests/"):
 		r = x.body(len(s.manifest), pieces(s.manifest))
 	case strings.Contains(path, "/blobs/") && !strings.HasSuffix(path, string(digest.FromString("{}"))):
-		x.end, x.n = len(x.content), count(&s.asked)
+		x.end, x.n = len(x.content), count(&s.requests)
 		if n, _ := fmt.Sscanf(req.Header.Get("Range"), "bytes=%d-%d", &x.start, &x.end); n == 2 {
 			x.end++
 		}

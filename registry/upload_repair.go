@@ -24,7 +24,7 @@ const minCutLimit = 1 << 20
 type trouble struct {
 	reached  int64 // offset up to which it advanced
 	cuts     int   // bodies without an answer, or with one that may change
-	asked    int   // answers that make the offset doubtful
+	doubts   int   // responses that make the offset doubtful
 	restarts int
 	mounts   int  // mounts that failed in a way that may change
 	cut      bool // the last body did not arrive
@@ -41,11 +41,11 @@ func (u *upload) advanced() bool {
 	if u.offset < u.blob.Size && u.offset-u.reached < max(min(remote.MinChunk, u.sent)/2, 1) || u.offset <= u.reached {
 		return false
 	}
-	u.reached, u.cuts, u.asked, u.restarts = u.offset, 0, 0, 0
+	u.reached, u.cuts, u.doubts, u.restarts = u.offset, 0, 0, 0
 	return true
 }
 
-// Answers to a chunk, or to the question for the offset, that are of no use.
+// Useless responses to a chunk, or to the request for the offset.
 var (
 	errOffset  = errors.New("the registry does not say how much of the blob it has")
 	errNotKept = errors.New("chunk lost")
@@ -149,7 +149,7 @@ func (u *upload) smaller(ctx context.Context, err error) error {
 }
 
 // doubtful counts an answer that makes the offset doubtful, and reports whether there were too many.
-func (u *upload) doubtful() bool { u.asked++; return u.asked > maxAsks }
+func (u *upload) doubtful() bool { u.doubts++; return u.doubts > maxAsks }
 
 // doubt asks for the offset, unless that did not help before.
 func (u *upload) doubt(ctx context.Context, err error) error {

@@ -19,8 +19,8 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// asked returns a conversation as the body of a request of each API, by path. The tool is in OpenAI's form.
-func asked(t *testing.T, model string, c chattest.Conversation, tools bool) map[string]object {
+// bodiesOf returns a conversation as the body of a request of each API, by path. The tool is in OpenAI's form.
+func bodiesOf(t *testing.T, model string, c chattest.Conversation, tools bool) map[string]object {
 	t.Helper()
 	var list []chat.Message
 	if err := json.Unmarshal([]byte(c.Messages), &list); err != nil {
@@ -136,7 +136,7 @@ func TestEveryConversationOnEveryAPI(t *testing.T) {
 			continue
 		}
 		for i, c := range chattest.Conversations() {
-			bodies := asked(t, model, c, c.Tools && takesTools)
+			bodies := bodiesOf(t, model, c, c.Tools && takesTools)
 			paths := slices.Sorted(maps.Keys(bodies))
 			if !runtest.Long() {
 				turn := (i + len(name)) % len(paths)
@@ -148,10 +148,10 @@ func TestEveryConversationOnEveryAPI(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				status, answer := f.Ask(t, "POST", path, string(b))
-				long := strings.Contains(answer, "context length is") || strings.Contains(answer, "prompt is too long")
+				status, response := f.Ask(t, "POST", path, string(b))
+				long := strings.Contains(response, "context length is") || strings.Contains(response, "prompt is too long")
 				if status != 200 && !long { // the model's context is short
-					t.Errorf("%s, %s, %s: %d %s", name, c.Name, path, status, answer)
+					t.Errorf("%s, %s, %s: %d %s", name, c.Name, path, status, response)
 				}
 			}
 		}

@@ -88,17 +88,17 @@ func FuzzRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		path, body := asker{runtest.NewChoices(choices)}.request(models...)
 		w := ask(path, body)
-		answer := w.Body.Bytes()
+		response := w.Body.Bytes()
 		switch {
 		case w.Code >= 500:
-			t.Errorf("%s %s: status %d: %s", path, body, w.Code, answer)
+			t.Errorf("%s %s: status %d: %s", path, body, w.Code, response)
 		case w.Code >= 400:
-			checkError(t, path, body, answer)
+			checkError(t, path, body, response)
 		default:
-			checkStream(t, path, body, w.Header().Get("Content-Type"), answer)
+			checkStream(t, path, body, w.Header().Get("Content-Type"), response)
 		}
-		if len(answer) > 4<<20 {
-			t.Errorf("%s %s: an answer of %d bytes", path, body, len(answer))
+		if len(response) > 4<<20 {
+			t.Errorf("%s %s: an answer of %d bytes", path, body, len(response))
 		}
 		release, free := s.HoldPrompts()
 		if !free {
@@ -110,25 +110,25 @@ func FuzzRequests(f *testing.F) {
 }
 
 // checkError checks that an error has the form of its API and is one readable line.
-func checkError(t *testing.T, path, body string, answer []byte) {
+func checkError(t *testing.T, path, body string, response []byte) {
 	t.Helper()
 	var e struct {
 		Type  string
 		Error json.RawMessage
 	}
-	if err := json.Unmarshal(answer, &e); err != nil {
-		t.Fatalf("%s %s: %v: %s", path, body, err, answer)
+	if err := json.Unmarshal(response, &e); err != nil {
+		t.Fatalf("%s %s: %v: %s", path, body, err, response)
 	}
 	var message string
 	var detail struct{ Message, Type string }
 	switch {
 	case strings.HasPrefix(path, "/api/"):
 		if json.Unmarshal(e.Error, &message) != nil {
-			t.Errorf("%s %s: %s", path, body, answer)
+			t.Errorf("%s %s: %s", path, body, response)
 		}
 	case json.Unmarshal(e.Error, &detail) != nil || detail.Type == "",
 		strings.HasPrefix(path, "/v1/messages") && e.Type != "error":
-		t.Errorf("%s %s: %s", path, body, answer)
+		t.Errorf("%s %s: %s", path, body, response)
 	default:
 		message = detail.Message
 	}
@@ -138,9 +138,9 @@ func checkError(t *testing.T, path, body string, answer []byte) {
 }
 
 // checkStream checks that an answer is JSON, line by line, or as events.
-func checkStream(t *testing.T, path, body, contentType string, answer []byte) {
+func checkStream(t *testing.T, path, body, contentType string, response []byte) {
 	t.Helper()
-	for line := range bytes.Lines(answer) {
+	for line := range bytes.Lines(response) {
 		line = bytes.TrimSpace(line)
 		if strings.HasPrefix(contentType, "text/event-stream") {
 			data, ok := bytes.CutPrefix(line, []byte("data: "))
@@ -149,7 +149,7 @@ func checkStream(t *testing.T, path, body, contentType string, answer []byte) {
 			}
 			line = data
 		} else if strings.HasPrefix(contentType, "application/json") {
-			line = answer
+			line = response
 		}
 		if !json.Valid(line) {
 			t.Fatalf("%s %s: not JSON: %s", path, body, line)

@@ -72,7 +72,7 @@ type Outcome struct {
 	Load    time.Duration // time to load the model
 	Total   time.Duration
 
-	thinks, answers bool // thinking, or other output, has been seen
+	thinks, responds bool // thinking, or other output, has been seen
 }
 
 // Run generates a response and passes its pieces to each. The first call comes when generation starts.
@@ -149,8 +149,8 @@ func charge(ctx context.Context, before, now runtime.Stats) {
 // count counts a piece, and reports whether it has the last one of a limited number of calls.
 func (o *Outcome) count(p Piece, most int) (full bool) {
 	o.thinks = o.thinks || p.Thinking != ""
-	o.answers = o.answers || p.Text != "" || len(p.Calls) > 0
-	if o.thinks && !o.answers {
+	o.responds = o.responds || p.Text != "" || len(p.Calls) > 0
+	if o.thinks && !o.responds {
 		o.Thought += len(p.Ids)
 	}
 	o.Calls += len(p.Calls)

@@ -35,7 +35,7 @@ func TestLongTextsInErrors(t *testing.T) {
 					continue // one of many: all take a minute
 				}
 				text, _ := withMember(t, whole, sample, at, v)
-				status, response := f.Ask(t, r.Method, askedPath(r.Path), string(text))
+				status, response := f.Ask(t, r.Method, pathOf(r.Path), string(text))
 				check(key, strings.Join(at, "."), status, response)
 			}
 		}

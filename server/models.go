@@ -22,21 +22,21 @@ import (
 type Model struct {
 	Entry *store.Entry
 	*processor.Processor
-	Style   *prompt.Style
-	weights int64  // bytes that this machine loads
-	asked   string // the name in the request
+	Style     *prompt.Style
+	weights   int64  // bytes that this machine loads
+	requested string // the name in the request
 }
 
 // Name returns the model's full name, for errors, logs and metrics.
 func (m *Model) Name() string { return m.Entry.Name.String() }
 
-// Asked returns the name that the request used. Responses repeat it, as those of the original APIs do.
-func (m *Model) Asked() string { return m.asked }
+// RequestedName returns the name that the request used. Responses repeat it, as the original APIs do.
+func (m *Model) RequestedName() string { return m.requested }
 
 // as returns a copy of a cached model for a request that uses a name.
 func (m *Model) as(name string) *Model {
 	c := *m
-	c.asked = name
+	c.requested = name
 	return &c
 }
 

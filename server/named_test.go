@@ -109,9 +109,9 @@ func TestNamedTemplates(t *testing.T) {
 		for _, model := range []string{"list", "object", "folder"} {
 			start := `{"model":"` + model + `",` + api.body
 			for end, want := range map[string]string{"": "plain hi", api.none: "plain hi", api.tools: "tools hi tool"} {
-				status, answer := f.Ask(t, "POST", api.path, start+end+"}")
+				status, response := f.Ask(t, "POST", api.path, start+end+"}")
 				if status != 200 {
-					t.Errorf("%s, %s%s: %d %s", name, model, end, status, answer)
+					t.Errorf("%s, %s%s: %d %s", name, model, end, status, response)
 				} else if got := prompt(model); got != want {
 					t.Errorf("%s, %s%s: prompt %q, want %q", name, model, end, got, want)
 				}
@@ -137,8 +137,8 @@ func TestNamedTemplates(t *testing.T) {
 		}
 	}
 	f.Has(t, "POST", "/api/show", `{"model":"list"}`, 200, `"tools"`, `plain{% for`)
-	if _, answer := f.Ask(t, "POST", "/api/show", `{"model":"unused"}`); strings.Contains(answer, `"tools"`) {
-		t.Errorf("unused: %s", answer)
+	if _, response := f.Ask(t, "POST", "/api/show", `{"model":"unused"}`); strings.Contains(response, `"tools"`) {
+		t.Errorf("unused: %s", response)
 	}
 	f.Has(t, "POST", "/api/generate", `{"model":"nodefault","prompt":"x","stream":false,"raw":true}`, 200)
 }

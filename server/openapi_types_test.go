@@ -91,7 +91,7 @@ func TestOpenAPITypes(t *testing.T) {
 				if !invalid {
 					continue // the type is allowed
 				}
-				status, response := f.Ask(t, r.Method, askedPath(r.Path), string(text))
+				status, response := f.Ask(t, r.Method, pathOf(r.Path), string(text))
 				if len(at) == 1 && (status != 400 || !strings.Contains(response, at[0])) {
 					t.Errorf("%s: %s = %s has status %d: %.200s", key, at[0], wrong, status, response)
 				}
@@ -118,10 +118,10 @@ func TestOpenAPIIntegers(t *testing.T) {
 				continue // no integer
 			}
 			tried++
-			want, plain := f.Ask(t, r.Method, askedPath(r.Path), string(text))
+			want, plain := f.Ask(t, r.Method, pathOf(r.Path), string(text))
 			for _, number := range []string{"1.0", "1e0", "0.1E+1", "10.00e-1"} {
 				text, _ := withMember(t, whole, sample, at, number)
-				if status, response := f.Ask(t, r.Method, askedPath(r.Path), string(text)); (status == 400) != (want == 400) {
+				if status, response := f.Ask(t, r.Method, pathOf(r.Path), string(text)); (status == 400) != (want == 400) {
 					t.Errorf("%s: %s = %s has status %d: %.200s\n1 has %d: %.200s", key, at, number, status, response, want, plain)
 				}
 			}

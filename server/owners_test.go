@@ -41,10 +41,10 @@ func owners(p *servertest.Parrot) []string {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	all := map[string]bool{}
-	for _, r := range p.Asked {
+	for _, r := range p.Requests {
 		all[r.Owner] = true
 	}
-	p.Asked = nil
+	p.Requests = nil
 	return slices.Sorted(maps.Keys(all))
 }
 

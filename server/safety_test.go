@@ -24,7 +24,7 @@ import (
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
 
 // askedPath returns a path that matches a route.
-func askedPath(path string) string {
+func pathOf(path string) string {
 	return wildcard.ReplaceAllStringFunc(path, func(part string) string {
 		switch strings.Trim(part, "{}.") {
 		case "$":
@@ -40,7 +40,7 @@ func askedPath(path string) string {
 func TestEveryRouteIsGuarded(t *testing.T) {
 	free, locked := serve(t, nil), serve(t, func(o *server.Options) { o.APIKey = "secret" })
 	for _, r := range free.AllEndpoints() {
-		path := askedPath(r.Path)
+		path := pathOf(r.Path)
 		for _, header := range [][2]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
 			if status, text := free.Ask(t, r.Method, path, "{}", header[0], header[1]); status != 403 {
 				t.Errorf("%s %s with %s: status %d: %.200s", r.Method, path, header, status, text)
@@ -150,7 +150,7 @@ func TestEveryNameIsNoPath(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					status, response := f.Ask(t, r.Method, askedPath(r.Path), string(text))
+					status, response := f.Ask(t, r.Method, pathOf(r.Path), string(text))
 					if refused := status == 400 || status == 404 || status == 200 &&
 						strings.Contains(response, `"error":`); !refused ||
 						strings.Contains(response, "root:") || len(response) > 2000 {

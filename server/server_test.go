@@ -21,7 +21,7 @@ import (
 	"github.com/ingotml/ingot/server/servertest"
 )
 
-func TestPlainAnswers(t *testing.T) {
+func TestPlainResponses(t *testing.T) {
 	f := serve(t, nil)
 	f.Has(t, "GET", "/", "", 200, "ingot is running")
 	f.Has(t, "HEAD", "/", "", 200)

@@ -162,7 +162,8 @@ func TestNoClientWaits(t *testing.T) {
 				alive++
 			}
 		}
-		if least := int(3*pause/clientTimeout) - 3; alive < least || !regexp.MustCompile(q.last).MatchString(list[len(list)-1]) {
+		least := int(3*pause/clientTimeout) - 3
+		if alive < least || !regexp.MustCompile(q.last).MatchString(list[len(list)-1]) {
 			t.Errorf("%d keep-alives, want %d; the end is %s", alive, least, list[len(list)-1])
 		}
 		if strings.HasPrefix(q.path, "/api/") {

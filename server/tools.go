@@ -51,18 +51,18 @@ func (u ToolUse) format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Fo
 	if err != nil {
 		return f.Format, wire.BadRequest("%s: tools: %v", m.Name(), err)
 	}
-	root, answer := "calls", "calls | "
+	root, rule := "calls", "calls | "
 	if g.Final != "" {
-		answer += g.Final + " "
+		rule += g.Final + " "
 	}
 	switch {
 	case u.Required:
 	case f.Terminal() != "":
-		root = answer + f.Terminal()
+		root = rule + f.Terminal()
 	case f.Kind != "": // such a format constrains the whole response: no calls
 		return f.ForPrompt(p), nil
 	case g.Final != "":
-		root = answer + "words"
+		root = rule + "words"
 	case g.Open == "":
 		return runtime.Format{}, nil
 	default:

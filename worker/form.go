@@ -156,7 +156,7 @@ func (f *forming) prepare(ctx context.Context, m *member) error {
 	conn := m.conn
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	for asked := false; ; {
+	for isFetching := false; ; {
 		var r report
 		_ = conn.SetReadDeadline(time.Now().Add(runtime.Silence))
 		err := conn.ReadJSON(&r)
@@ -170,8 +170,8 @@ func (f *forming) prepare(ctx context.Context, m *member) error {
 		case r.Ready != nil:
 			m.about = *r.Ready
 			return conn.SetReadDeadline(time.Time{})
-		case r.Fetch && !asked:
-			asked = true
+		case r.Fetch && !isFetching:
+			isFetching = true
 			for range shards.Connections {
 				if err := f.store(ctx, m); err != nil {
 					return err
@@ -282,7 +282,7 @@ func (f *forming) ring(ctx context.Context) error {
 	})
 	f.done.Go(func() {
 		defer own.Close()
-		f.ended("to the last rank", answerRing(f.alive, back, own.Number, f.Traffic))
+		f.ended("to the last rank", acceptNext(f.alive, back, own.Number, f.Traffic))
 	})
 	return nil
 }
@@ -310,9 +310,9 @@ func joinRing(
 	return nil
 }
 
-// answerRing waits until the other end has a connection of its rank, which it says with one byte, and passes it on to
+// acceptNext waits until the other end has a connection of its rank, which it says with one byte, and passes it on to
 // the ring of this machine's rank.
-func answerRing(ctx context.Context, other net.Conn, port int, t *Traffic) error {
+func acceptNext(ctx context.Context, other net.Conn, port int, t *Traffic) error {
 	stop := context.AfterFunc(ctx, func() { other.Close() })
 	defer stop()
 	if _, err := other.Read(make([]byte, 1)); err != nil {

@@ -235,9 +235,9 @@ func (s *server) prepare(g *group, c *tunnel.Conn) (shards.Shard, error) {
 			}
 		}
 	})
-	var asked sync.Once
+	var fetch sync.Once
 	source := shards.NewSource(func(ctx context.Context) (net.Conn, error) {
-		asked.Do(func() { _ = c.WriteJSON(report{Fetch: true}) })
+		fetch.Do(func() { _ = c.WriteJSON(report{Fetch: true}) })
 		ctx, cancel := context.WithTimeout(ctx, runtime.Silence)
 		defer cancel()
 		select {

@@ -120,10 +120,10 @@ func (s *Shape) begun(list []chat.Message, c Calls) []chat.Message {
 		}
 		return list
 	}
-	asked := slices.ContainsFunc(list, func(m chat.Message) bool { return m.Role == roleUser })
-	if len(list) > 0 && (asked || s.NoUser) {
+	hasUser := slices.ContainsFunc(list, func(m chat.Message) bool { return m.Role == roleUser })
+	if len(list) > 0 && (hasUser || s.NoUser) {
 		switch first := list[at]; {
-		case first.Role == roleUser, first.Role == roleTool && asked:
+		case first.Role == roleUser, first.Role == roleTool && hasUser:
 			return list
 		case len(first.ToolCalls) > 0 && c.First, len(first.ToolCalls) == 0 && c.Greeting:
 			return list

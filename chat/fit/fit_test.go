@@ -150,7 +150,7 @@ func TestShortIDs(t *testing.T) {
 // The nearest level that a template has is chosen, and none where it has none.
 func TestThink(t *testing.T) {
 	const loop = `{% for m in messages %}{{ m.content }}{% endfor %}`
-	for _, c := range []struct{ name, template, asked, want string }{
+	for _, c := range []struct{ name, template, requested, want string }{
 		{"Qwen 3.8", loop + `{% if reasoning_effort is defined and reasoning_effort not in ["xhigh","medium","low"] %}` +
 			`{{ raise_exception("no") }}{% endif %}{% if enable_thinking %}t{% endif %}`,
 			"minimal low medium high xhigh max true false", "low low medium xhigh xhigh xhigh - -"},
@@ -172,11 +172,11 @@ func TestThink(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, asked := range strings.Fields(c.asked) {
-			on := asked != "false"
+		for _, requested := range strings.Fields(c.requested) {
+			on := requested != "false"
 			q := chat.Request{Think: &on}
-			if asked != "true" && asked != "false" {
-				q.ThinkLevel = asked
+			if requested != "true" && requested != "false" {
+				q.ThinkLevel = requested
 			}
 			shape.Think(&q)
 			if q.ThinkLevel == "" {

@@ -196,18 +196,18 @@ func checkCalls(t *testing.T, set chattest.Set) int {
 		if at == nil {
 			continue
 		}
-		answer := (*ok)[at[2]:]
-		answer = answer[:end.FindStringIndex(answer)[0]]
+		response := (*ok)[at[2]:]
+		response = response[:end.FindStringIndex(response)[0]]
 		format, think := Detect(set.Templates[file])
 		o.Think = think
-		events, err := feed(t, mustNew(t, format, o), bytesOf(answer)...)
+		events, err := feed(t, mustNew(t, format, o), bytesOf(response)...)
 		var args any
 		if len(events) > 0 {
 			_ = json.Unmarshal(events[0].Call.Arguments, &args)
 		}
 		if err != nil || len(events) != 1 && strings.TrimSpace(events[1].Text) != "" || events[0].Call.Name != want.Name ||
 			!reflect.DeepEqual(args, want.Arguments) {
-			t.Errorf("%s as %s: %q gives %s, %v", file, format, answer, describe(events), err)
+			t.Errorf("%s as %s: %q gives %s, %v", file, format, response, describe(events), err)
 		}
 		n++
 	}

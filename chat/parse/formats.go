@@ -18,8 +18,8 @@ type format struct {
 	framesThought bool                 // the frame comes only after thinking
 	syntax        *callSyntax          // for grammars of calls; nil: unknown
 	parser        func(Options) Parser // nil: the machine that the fields above configure
-	answer        string               // text that begins an answer behind thinking; "": none
-	rules         string               // EBNF rules for a whole response; "final" is what comes before an answer
+	final         string               // begins the final message of a response; "": a response is one message
+	rules         string               // EBNF rules for a whole response; "final" matches the text before the final one
 }
 
 // form is one syntax of a call.
@@ -202,7 +202,7 @@ var formats = map[string]*format{
 	},
 	// gpt-oss.
 	"harmony": {
-		think: Tags{harmonyAnalysis, harmonyEnd}, thinks: true, parser: newHarmony, answer: harmonyFinal, rules: harmonyRules,
+		think: Tags{harmonyAnalysis, harmonyEnd}, thinks: true, parser: newHarmony, final: harmonyFinal, rules: harmonyRules,
 		syntax: &harmonySyntax,
 	},
 	// Command R7B and later: JSON lists of actions.

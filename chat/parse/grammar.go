@@ -29,16 +29,16 @@ type Offer struct {
 type Grammar struct {
 	Rules string // "calls" matches one or more calls; "rest" matches the same text after Open
 	Open  string // opening tag of calls; "" if the format has none and only the text distinguishes calls from content
-	// Final is the rule that matches everything before an answer, thinking included, and "words" any answer. "calls" then
-	// matches a whole response, too. "" if responses have no such frame.
+	// Final is the rule that matches everything before the final message, thinking included; "words" matches any final
+	// message, and "calls" a whole response, too. "" if a response is one message.
 	Final string
 }
 
-// AnswerRules returns the EBNF rules of a format whose responses have a frame: "final" matches everything before an
-// answer, and "" if there is none. tag is the text at its end.
-func AnswerRules(name string) (rules, tag string) {
+// FinalRules returns the EBNF rules of a format whose responses have several messages, or "". Rule "final" matches
+// everything before the final message, with tag, the text at its end.
+func FinalRules(name string) (rules, tag string) {
 	if f, ok := lookup(name); ok {
-		return f.rules, f.answer
+		return f.rules, f.final
 	}
 	return "", ""
 }

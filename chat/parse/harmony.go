@@ -376,8 +376,8 @@ func (h *harmony) broken(err error) {
 	h.says, h.head, h.body = Content, nil, nil
 }
 
-// harmonySyntax is the syntax of calls, which end the response, and of what comes before them and before an answer. The
-// tags are tokens.
+// harmonySyntax is the syntax of calls, which end the response, and of the messages before them and before the final
+// one. The tags are tokens.
 var harmonySyntax = callSyntax{
 	head: `before <|channel|> "commentary to=functions."`,
 	call: func(o Offer) (string, error) {
@@ -386,7 +386,7 @@ var harmonySyntax = callSyntax{
 	},
 }
 
-// harmonyRules are the rules of messages before a call, and of what comes before an answer: no content.
+// harmonyRules are the rules of messages before a call, and before the final message: no content.
 const harmonyRules = `words ::= [\x00-\U0010FFFF]*
 next ::= <|message|> words <|end|> <|start|> "assistant"
 before ::= (<|channel|> ("analysis" | "commentary") next)*

@@ -140,7 +140,7 @@ func TestHarmonyGrammar(t *testing.T) {
 		t.Fatal(err, g.Open)
 	}
 	calls, both := compile(t, g.Rules, "calls"), compile(t, g.Rules, "calls | "+g.Final+` %json {"type":"integer"}`)
-	thoughts, strict, answers := 0, 0, 0
+	thoughts, strict, finals := 0, 0, 0
 	for i := range 200 {
 		text := ""
 		if i%2 == 0 {
@@ -158,7 +158,7 @@ func TestHarmonyGrammar(t *testing.T) {
 			checkStrict(t, text, last.Call.Arguments)
 		case last.Kind == Call && last.Call.Name == weather.Name:
 		case last.Kind == Content && i%2 == 1 && strings.HasSuffix(text, harmonyFinal+last.Text):
-			answers++ // the content is the answer alone
+			finals++ // the content is the answer alone
 		default:
 			t.Fatalf("%q: %s", text, describe(events))
 		}
@@ -166,14 +166,14 @@ func TestHarmonyGrammar(t *testing.T) {
 			thoughts++
 		}
 	}
-	if thoughts == 0 || strict == 0 || answers == 0 {
-		t.Errorf("%d thoughts, %d calls of the strict tool, %d answers", thoughts, strict, answers)
+	if thoughts == 0 || strict == 0 || finals == 0 {
+		t.Errorf("%d thoughts, %d calls of the strict tool, %d answers", thoughts, strict, finals)
 	}
-	rules, tag := AnswerRules("gpt-oss")
+	rules, tag := FinalRules("gpt-oss")
 	if rules == "" || tag != harmonyFinal {
 		t.Errorf("rules %q, tag %q", rules, tag)
 	}
-	if rules, tag := AnswerRules("hermes"); rules != "" || tag != "" {
+	if rules, tag := FinalRules("hermes"); rules != "" || tag != "" {
 		t.Errorf("hermes: rules %q, tag %q", rules, tag)
 	}
 	if _, err := CallGrammar("harmony", nil, true); !errors.Is(err, ErrNoGrammar) {

@@ -40,9 +40,9 @@ func (p *planner) config() manifest.Config {
 }
 
 // mainType returns the requested type if any tensor has it, or else the type with the most bytes; 0 if there is none.
-func mainType(packed map[quantize.Type]int64, asked quantize.Type) quantize.Type {
-	if packed[asked] > 0 {
-		return asked
+func mainType(packed map[quantize.Type]int64, requested quantize.Type) quantize.Type {
+	if packed[requested] > 0 {
+		return requested
 	}
 	var most quantize.Type
 	for _, t := range slices.Sorted(maps.Keys(packed)) {

@@ -52,7 +52,7 @@ func TestFindInFolder(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, dir string
-		asked     Flavour
+		requested Flavour
 		contains  []string // of the error; nil if an engine is found
 	}{
 		{"complete", engineFolder(t, Metal), "", nil},
@@ -67,7 +67,7 @@ func TestFindInFolder(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			opts := emptyWorld(t, thisHost(), EnvEngine+"="+test.dir)
-			opts.Flavour = test.asked
+			opts.Flavour = test.requested
 			e, err := Find(opts)
 			if test.contains == nil {
 				if err != nil {

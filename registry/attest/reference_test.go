@@ -31,15 +31,15 @@ func TestServedUnderAnotherTag(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	check := func(asked manifest.Name, wantReference string, want error) {
+	check := func(requested manifest.Name, wantReference string, want error) {
 		t.Helper()
-		sig, err := RemoteSignature(t.Context(), c, d, SignatureCheck{Key: key.Public(), Name: asked})
+		sig, err := RemoteSignature(t.Context(), c, d, SignatureCheck{Key: key.Public(), Name: requested})
 		if !errors.Is(err, want) || err == nil && sig.Reference != wantReference {
-			t.Errorf("%s: %+v, %v; want %v", asked, sig, err, want)
+			t.Errorf("%s: %+v, %v; want %v", requested, sig, err, want)
 		}
 		if err != nil && (!errors.Is(err, ErrNotSigned) || !strings.Contains(err.Error(),
 			"has no signature by this key for this name")) {
-			t.Errorf("%s: %v", asked, err)
+			t.Errorf("%s: %v", requested, err)
 		}
 	}
 	push(old, signed.Reference(old))

@@ -29,8 +29,8 @@ var ErrNoDeletion = fault.Register(errors.New("the registry does not delete this
 
 // Limits on finding the tags of a manifest.
 const (
-	maxTagsAsked = 500 // of one repository
-	asksAtATime  = 8
+	maxTagsChecked = 500 // of one repository
+	asksAtATime    = 8
 )
 
 // Deletion is what a deletion will do.
@@ -115,7 +115,7 @@ func (d *Deletion) tagged(ctx context.Context) (map[string]digest.Digest, error)
 		tags = list.tags
 	}
 	tags = slices.DeleteFunc(tags, IsDigestTag)
-	if len(tags) > maxTagsAsked {
+	if len(tags) > maxTagsChecked {
 		err = fmt.Errorf("%s/%s has %d tags: %w", d.Name.Host, d.Name.Path, len(tags), manifest.ErrTooLarge)
 	}
 	found := make([]digest.Digest, len(tags))

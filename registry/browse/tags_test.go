@@ -19,15 +19,15 @@ import (
 // tagServer is a registry with one repository, m, of which handler answers requests for tags.
 func tagServer(t *testing.T, handler http.HandlerFunc) (repo manifest.Name, queries *[]string) {
 	t.Helper()
-	var asked []string
+	var requests []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/tags/list") {
-			asked = append(asked, r.URL.RawQuery)
+			requests = append(requests, r.URL.RawQuery)
 			handler(w, r)
 		}
 	}))
 	t.Cleanup(server.Close)
-	return name(t, strings.TrimPrefix(server.URL, "http://")+"/m"), &asked
+	return name(t, strings.TrimPrefix(server.URL, "http://")+"/m"), &requests
 }
 
 // tagsAfter sends a page of the tags after the last one that the client has.
@@ -68,11 +68,11 @@ func TestTags(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		name    string
-		handler http.HandlerFunc
-		want    []string
-		wantErr string
-		asked   int // requests; 0: not checked
+		name     string
+		handler  http.HandlerFunc
+		want     []string
+		wantErr  string
+		requests int // requests; 0: not checked
 	}{
 		{"all at once", paged(100, true), all, "", 2},
 		{"pages with links", paged(2, true), all, "", 3},
@@ -116,7 +116,7 @@ func TestTags(t *testing.T) {
 		{"twice", text(200, `{"tags":["a","a"]}`), []string{"a"}, "", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			repo, asked := tagServer(t, c.handler)
+			repo, requests := tagServer(t, c.handler)
 			cl, _ := client(t, false)
 			got, err := browse.Tags(t.Context(), cl, repo)
 			if c.wantErr != "" {
@@ -126,8 +126,8 @@ func TestTags(t *testing.T) {
 			} else if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%q, %v, want %q", got, err, c.want)
 			}
-			if c.asked != 0 && len(*asked) != c.asked {
-				t.Errorf("asked %d times, want %d: %q", len(*asked), c.asked, *asked)
+			if c.requests != 0 && len(*requests) != c.requests {
+				t.Errorf("asked %d times, want %d: %q", len(*requests), c.requests, *requests)
 			}
 		})
 	}

@@ -139,14 +139,14 @@ func (f authFile) eraseFromHelper(ctx context.Context, key string) (found bool, 
 	if strings.Contains(key, "/") {
 		return false, nil // helpers know hosts only
 	}
-	name, asked, own := f.helperOf(key)
+	name, helperKey, own := f.helperOf(key)
 	if !own {
-		name, asked = f.CredsStore, storeKey(key)
+		name, helperKey = f.CredsStore, storeKey(key)
 	}
 	if name == "" {
 		return false, nil
 	}
-	cfg, err := askHelper(ctx, name, asked)
+	cfg, err := askHelper(ctx, name, helperKey)
 	if err != nil || cfg == (authn.AuthConfig{}) {
 		return false, err
 	}
@@ -154,7 +154,7 @@ func (f authFile) eraseFromHelper(ctx context.Context, key string) (found bool, 
 	if err != nil {
 		return false, err
 	}
-	if err := helper.Erase(program, asked); err != nil {
+	if err := helper.Erase(program, helperKey); err != nil {
 		return false, fmt.Errorf("the credential helper %s%s failed: %s", helperPrefix, name, redact.Clip(err.Error()))
 	}
 	return true, nil

@@ -94,11 +94,11 @@ func TestErase(t *testing.T) {
 // TestEraseFromHelper: a helper that has the credentials erases them.
 func TestEraseFromHelper(t *testing.T) {
 	home(t, `{"credHelpers":{"r.example":"one"}}`, "")
-	asked := putHelper(t, "one", says("helped", "pw"), 0)
+	calls := putHelper(t, "one", says("helped", "pw"), 0)
 	if found, err := Erase(t.Context(), "r.example"); !found || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
-	if got := asked(); !strings.Contains(got, "erase r.example") {
+	if got := calls(); !strings.Contains(got, "erase r.example") {
 		t.Errorf("asked %q", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestStore(t *testing.T) {
 		{`{"auths":`, "", "config.json: "},
 	} {
 		dir := home(t, c.config, "")
-		asked := putHelper(t, "one", says("helped", "pw"), 0)
+		calls := putHelper(t, "one", says("helped", "pw"), 0)
 		where, err := Store(t.Context(), "r.example", authn.AuthConfig{Username: "ann", Password: "s3cret"})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
@@ -134,8 +134,8 @@ func TestStore(t *testing.T) {
 		want := "ann"
 		if c.where == "docker-credential-one" {
 			want = "helped"
-			if !strings.HasPrefix(asked(), "store ") {
-				t.Errorf("%s: asked %q", c.config, asked())
+			if !strings.HasPrefix(calls(), "store ") {
+				t.Errorf("%s: asked %q", c.config, calls())
 			}
 		}
 		if got, _, warnings := find(t, Default, "r.example/a"); got != want {

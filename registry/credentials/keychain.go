@@ -106,9 +106,9 @@ func (s source) find(ctx context.Context, keys []string) (*Found, []error) {
 		return nil
 	}
 
-	helper, asked, own := f.helperOf(host)
+	helper, helperKey, own := f.helperOf(host)
 	if own && helper != "" {
-		if found := ask(helper, asked); found != nil {
+		if found := ask(helper, helperKey); found != nil {
 			return found, problems
 		}
 	}

@@ -51,7 +51,7 @@ func write(t *testing.T, file, content string, mode os.FileMode) {
 }
 
 // putHelper installs a credential helper that records what it is asked for, and says something.
-func putHelper(t *testing.T, name, says string, exit int) (asked func() string) {
+func putHelper(t *testing.T, name, says string, exit int) (calls func() string) {
 	t.Helper()
 	bin := os.Getenv("PATH")
 	record := filepath.Join(bin, name+".asked")
@@ -212,9 +212,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestHelpersAsked: helpers are asked for the host alone, in a folder of their own, under the names that docker and
+// TestHelperCalls: helpers are asked for the host alone, in a folder of their own, under the names that docker and
 // podman use.
-func TestHelpersAsked(t *testing.T) {
+func TestHelperCalls(t *testing.T) {
 	for _, c := range []struct{ config, name, want string }{
 		{`{"credHelpers":{"r.example:5000":"one"}}`, "r.example:5000/team/model", "get r.example:5000 "},
 		{`{"credHelpers":{"https://r.example":"absent"},"credsStore":"one"}`, "r.example/team/model", "get r.example "},
@@ -223,11 +223,11 @@ func TestHelpersAsked(t *testing.T) {
 		{`{"credHelpers":{"docker.io":"one"}}`, "index.docker.io/library/a", "get docker.io "},
 	} {
 		home(t, c.config, "")
-		asked := putHelper(t, "one", says("helped", "pw"), 0)
+		calls := putHelper(t, "one", says("helped", "pw"), 0)
 		here := t.TempDir()
 		t.Chdir(here)
 		find(t, Default, c.name)
-		if got := asked(); !strings.HasPrefix(got, c.want) || strings.Count(got, "\n") != 1 || strings.Contains(got, here) {
+		if got := calls(); !strings.HasPrefix(got, c.want) || strings.Count(got, "\n") != 1 || strings.Contains(got, here) {
 			t.Errorf("%s, %s: asked %q", c.config, c.name, got)
 		}
 	}

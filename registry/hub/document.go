@@ -20,8 +20,8 @@ import (
 // errBody is an answer whose body is not what the status promises: empty, cut, or another one. It may pass.
 var errBody = errors.New("the answer is not what was asked for")
 
-// answer is a document that has its own way to say that it failed.
-type answer interface {
+// statusDocument is a document that has its own way to say that it failed.
+type statusDocument interface {
 	// failed returns the status that the document means, and its text; 0 = it did not fail.
 	failed() (status int, text string)
 }
@@ -68,7 +68,7 @@ func (c *Client) documentOnce(ctx context.Context, q call, into any) (http.Heade
 // parse decodes an answer. Some hubs send an error with status 200.
 func (c *Client) parse(q call, body []byte, into any) error {
 	err := json.Unmarshal(body, into)
-	if a, ok := into.(answer); ok && err == nil {
+	if a, ok := into.(statusDocument); ok && err == nil {
 		if status, text := a.failed(); status != 0 {
 			return &StatusError{What: q.what, Status: status, Message: c.said(text), step: q.step, origin: origin(q.url)}
 		}

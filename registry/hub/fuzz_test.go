@@ -20,11 +20,11 @@ import (
 // hostileHub stands before a fake hub. It answers some requests in its place: with wrong statuses, headers and bodies.
 type hostileHub struct {
 	elsewhere string // another server
-	runtest.Answers
+	runtest.Decisions
 }
 
-// answer answers a request, or reports that the fake should.
-func (h *hostileHub) answer(w http.ResponseWriter, r *http.Request) bool {
+// respond responds to a request, or reports that the fake should.
+func (h *hostileHub) respond(w http.ResponseWriter, r *http.Request) bool {
 	c, turn := h.To(r.Method + " " + r.URL.Path)
 	if c.N(3) == 0 {
 		return false
@@ -86,9 +86,9 @@ func hostileEntry(c *runtest.Choices, key string, turn int) string {
 		c.Pick("null", `{"oid":"`+strings.Repeat("d", 64)+`","size":5}`, `{"oid":"x"}`, `{"size":-3}`))
 }
 
-// FuzzAnswers: whatever a hub answers, a client comes to an end after a bounded number of requests. It shows its token
-// to that hub alone, and no message has it.
-func FuzzAnswers(f *testing.F) {
+// FuzzResponses: whatever a hub responds, a client comes to an end after a bounded number of requests. It shows its
+// token to that hub alone, and no message has it.
+func FuzzResponses(f *testing.F) {
 	for i := range 32 {
 		seed := make([]byte, 40)
 		for j := range seed {
@@ -112,7 +112,7 @@ func FuzzAnswers(f *testing.F) {
 	fake.Set(func(h *hubtest.Hub) {
 		h.Front = func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if !hostile.answer(w, r) {
+				if !hostile.respond(w, r) {
 					next.ServeHTTP(w, r)
 				}
 			})

@@ -324,7 +324,7 @@ func TestModelScope(t *testing.T) {
 func TestModelScopeSizes(t *testing.T) {
 	for _, size := range []string{"-1", "-2", "-9223372036854775808"} {
 		h := start(t)
-		answers(h, func(_ http.Handler, w http.ResponseWriter, _ *http.Request, _ bool) bool {
+		respond(h, func(_ http.Handler, w http.ResponseWriter, _ *http.Request, _ bool) bool {
 			_, _ = io.WriteString(w, `{"Code":200,"Success":true,"Data":{"Files":[{"Path":"config.json","Size":`+size+`}]}}`)
 			return true
 		})

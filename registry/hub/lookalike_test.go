@@ -25,8 +25,8 @@ var few = sync.OnceValue(func() map[string]hubtest.Content {
 	return list
 })
 
-// answers lets a fake answer some requests in its own way, as look-alikes and broken servers do.
-func answers(
+// respond lets a fake handle some requests in its own way, as look-alikes and broken servers do.
+func respond(
 	h *hubtest.Hub, before func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) (answered bool),
 ) {
 	front := func(next http.Handler) http.Handler {
@@ -149,7 +149,7 @@ func TestWithoutTree(t *testing.T) {
 	} {
 		h := start(t)
 		repository := h.Add("tiny/model", few())
-		answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+		respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			switch {
 			case isTree(r):
 				w.WriteHeader(c.status)
@@ -173,7 +173,7 @@ func TestWithoutTree(t *testing.T) {
 func TestWithoutRevision(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
-	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+	respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if strings.HasSuffix(r.URL.Path, "/revision/main") {
 			w.WriteHeader(http.StatusNotFound)
 			return true
@@ -188,7 +188,7 @@ func TestWithoutRevision(t *testing.T) {
 func TestSizeZero(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
-	answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+	respond(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if !isTree(r) {
 			return false
 		}
@@ -212,7 +212,7 @@ func TestSizeZero(t *testing.T) {
 func TestShortRanges(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
-	answers(h, func(_ http.Handler, _ http.ResponseWriter, r *http.Request, cdn bool) bool {
+	respond(h, func(_ http.Handler, _ http.ResponseWriter, r *http.Request, cdn bool) bool {
 		var first, last int64
 		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last); err == nil && cdn {
 			r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", first, min(last, first+99_999)))
@@ -245,7 +245,7 @@ func TestNoRanges(t *testing.T) {
 	} {
 		h := start(t)
 		h.Add("tiny/model", c.list)
-		answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
+		respond(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 			if cdn {
 				r.Header.Del("Range")
 			}
@@ -285,8 +285,8 @@ func TestETags(t *testing.T) {
 		h := start(t)
 		h.Add("tiny/model", few())
 		var mu sync.Mutex
-		asked := map[string]int{}
-		answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
+		requests := map[string]int{}
+		respond(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 			if !cdn {
 				return false
 			}
@@ -296,8 +296,8 @@ func TestETags(t *testing.T) {
 				w.Header()[k] = v
 			}
 			mu.Lock()
-			w.Header().Set("ETag", c.tags[asked[r.URL.Path]%len(c.tags)])
-			asked[r.URL.Path]++
+			w.Header().Set("ETag", c.tags[requests[r.URL.Path]%len(c.tags)])
+			requests[r.URL.Path]++
 			mu.Unlock()
 			w.WriteHeader(rec.Code)
 			_, _ = w.Write(rec.Body.Bytes())

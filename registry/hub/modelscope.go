@@ -74,16 +74,16 @@ func (m modelScope) list(ctx context.Context, c *Client, n Name, commit string) 
 	if err != nil {
 		return nil, err
 	}
-	var answer scopeList
-	if _, _, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &answer); err != nil {
+	var list scopeList
+	if _, _, err := c.document(ctx, call{what: n.String(), url: u, host: n.Host}, &list); err != nil {
 		return nil, err
 	}
-	if len(answer.Data.Files) >= maxModelScope {
+	if len(list.Data.Files) >= maxModelScope {
 		return nil, fmt.Errorf("%s: the repository has %d files or more, which ModelScope does not list completely",
 			n, maxModelScope)
 	}
 	var out []entry
-	for _, f := range answer.Data.Files {
+	for _, f := range list.Data.Files {
 		if f.Type != "tree" {
 			sum, size := strings.ToLower(f.Sha256), f.Size
 			if size < 0 {

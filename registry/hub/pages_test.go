@@ -63,7 +63,7 @@ func TestPages(t *testing.T) {
 		h := start(t)
 		h.Add("tiny/model", few())
 		h.PageSize = 2
-		answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+		respond(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			if !isTree(r) {
 				return false
 			}
@@ -102,7 +102,7 @@ func TestPageMissing(t *testing.T) {
 		h := start(t)
 		h.Add("tiny/model", few())
 		h.PageSize = 2
-		answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+		respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			if !isTree(r) || r.URL.Query().Get("cursor") != "2" {
 				return false
 			}
@@ -124,7 +124,7 @@ func TestRenamed(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
 	h.PageSize = 2
-	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+	respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if !strings.Contains(r.URL.Path, "/Old/Name") {
 			return false
 		}
@@ -158,7 +158,7 @@ func TestEndlessList(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
 	n := 0
-	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+	respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if !isTree(r) {
 			return false
 		}

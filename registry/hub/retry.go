@@ -52,8 +52,8 @@ func (a *attempts) backoff(ctx context.Context, err error) error {
 	}
 	limit := a.c.use(a.host).attempts
 	var status *StatusError
-	asked := errors.As(err, &status)
-	if asked && verdict.Limited(status.Status, "") {
+	responded := errors.As(err, &status)
+	if responded && verdict.Limited(status.Status, "") {
 		if limit <= 1 || !a.limited.May(status.retryAfter) {
 			return err
 		}
@@ -77,7 +77,7 @@ func (a *attempts) backoff(ctx context.Context, err error) error {
 	}
 	delay := min(firstDelay<<min(a.failed-1, 10), maxDelay)
 	delay = delay/2 + rand.N(delay) // so that clients that failed together do not retry together
-	if asked && status.retryAfter > 0 {
+	if responded && status.retryAfter > 0 {
 		delay = status.retryAfter + rand.N(time.Second)
 		if delay > noticeDelay {
 			a.c.opts.Notice(fmt.Sprintf("%s: the hub is busy: waiting %s", a.what, delay.Round(time.Second)))

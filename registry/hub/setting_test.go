@@ -28,7 +28,7 @@ func TestSetting(t *testing.T) {
 		h := start(t)
 		h.Add("tiny/model", few())
 		var requests atomic.Int64
-		answers(h, func(_ http.Handler, _ http.ResponseWriter, r *http.Request, _ bool) bool {
+		respond(h, func(_ http.Handler, _ http.ResponseWriter, r *http.Request, _ bool) bool {
 			requests.Add(1)
 			<-r.Context().Done()
 			return true
@@ -52,7 +52,7 @@ func TestSetting(t *testing.T) {
 func TestDrip(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
-	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
+	respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 		if !strings.Contains(r.URL.Path, "safetensors") {
 			return false
 		}

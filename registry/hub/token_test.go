@@ -29,7 +29,7 @@ func TestRefusedToken(t *testing.T) {
 	} {
 		h := start(t)
 		h.Add("tiny/model", few())
-		answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+		respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			if r.Header.Get("Authorization") == "" {
 				return false
 			}
@@ -82,7 +82,7 @@ func TestRefusedTokenGated(t *testing.T) {
 	h := start(t)
 	h.Token = "hf_good"
 	h.Add("tiny/gated", few()).Gate()
-	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+	respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if r.Header.Get("Authorization") == "" {
 			return false
 		}
@@ -98,7 +98,7 @@ func TestRefusedTokenGated(t *testing.T) {
 func TestLimitWithoutHint(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", few())
-	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+	respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		w.WriteHeader(http.StatusTooManyRequests)
 		return true
 	})

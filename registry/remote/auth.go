@@ -163,9 +163,9 @@ func (h *host) recordOffer(o *offer) *offer {
 // anonymous reads may require nothing here and challenge a later request instead: see recordOffer.
 func (h *host) discoverAuth(ctx context.Context) error {
 	h.mu.Lock()
-	asked := h.discovered
+	discovered := h.discovered
 	h.mu.Unlock()
-	if asked {
+	if discovered {
 		return nil
 	}
 	return h.singleflight(ctx, "", func() error {

@@ -113,7 +113,7 @@ func TestSignature(t *testing.T) {
 		c := authClient(t, Options{Keychain: rt.AnonymousKeychain(), IdentityFile: file})
 		r := repositoryOf(t, c, p.host()+"/a/model", Push)
 		wantSuccess(t, r, "GET", "blobs/x")
-		if asked := p.tokenQueries; anonymous == "reader" && asked[0].Get("nonce") != "" {
+		if queries := p.tokenQueries; anonymous == "reader" && queries[0].Get("nonce") != "" {
 			t.Error("a signature was sent where anonymous access suffices")
 		}
 		wantSuccess(t, r, "POST", "blobs/uploads/")

@@ -156,8 +156,8 @@ func TestMirrorCredentials(t *testing.T) {
 		c := authClient(t, Options{Keychain: k, Mirrors: []Mirror{{Host: home.host(), Mirror: m.host()}}})
 		home.requests = nil
 		wantSuccess(t, repositoryOf(t, c, home.host()+"/a/model", Pull), "GET", "blobs/x")
-		if asked := len(home.requests) > 0; asked == known {
-			t.Errorf("the registry itself was asked: %v", asked)
+		if requested := len(home.requests) > 0; requested == known {
+			t.Errorf("the registry itself was asked: %v", requested)
 		}
 		for _, a := range m.authorizations("/") {
 			if a != "" && a != m.basic() {

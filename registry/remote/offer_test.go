@@ -79,7 +79,7 @@ func TestBasicAndBearer(t *testing.T) {
 		{"anonymous, no token server", "", 404, "Basic", false},
 	} {
 		for _, order := range [][]string{{"Basic", "Bearer"}, {"Bearer", "Basic"}} {
-			var asked int
+			var requests int
 			p := newAuthPeer(t, &authPeer{})
 			p.handler = func(w http.ResponseWriter, req *http.Request) bool {
 				scheme, _, _ := strings.Cut(req.Header.Get("Authorization"), " ")
@@ -91,7 +91,7 @@ func TestBasicAndBearer(t *testing.T) {
 				case scheme == c.accepts:
 					return false
 				default:
-					asked++
+					requests++
 					for _, scheme := range order {
 						w.Header().Add("WWW-Authenticate", map[string]string{"Basic": `Basic realm="x"`,
 							"Bearer": `Bearer realm="` + p.URL + `/token"`}[scheme])
@@ -108,8 +108,8 @@ func TestBasicAndBearer(t *testing.T) {
 			if (err == nil) != c.want || err != nil && c.issues != 404 && !errors.Is(err, ErrUnauthorized) {
 				t.Errorf("%s, %v: %v", c.what, order, err)
 			}
-			if asked > maxRounds+1 {
-				t.Errorf("%s, %v: refused %d times", c.what, order, asked)
+			if requests > maxRounds+1 {
+				t.Errorf("%s, %v: refused %d times", c.what, order, requests)
 			}
 		}
 	}

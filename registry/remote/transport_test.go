@@ -94,18 +94,18 @@ func TestTLS(t *testing.T) {
 
 // TestTLSRequired: a TLS server's response to plain HTTP is recognized in other wording, and as a TLS alert.
 func TestTLSRequired(t *testing.T) {
-	for _, answer := range []string{
+	for _, response := range []string{
 		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" +
 			"<h1>The plain HTTP request was sent to HTTPS port</h1>",
 		"\x15\x03\x01\x00\x02\x02\x16",
 	} {
 		l := rt.Listen(t, func(conn net.Conn) {
 			http.ReadRequest(bufio.NewReader(conn))
-			io.WriteString(conn, answer)
+			io.WriteString(conn, response)
 		})
 		c := authClient(t, Options{Keychain: rt.AnonymousKeychain()})
 		if _, err := repositoryOf(t, c, l+"/a/model", Pull).askFor("GET", "blobs/x"); !errors.Is(err, ErrTLS) {
-			t.Errorf("%q: %v", answer, err)
+			t.Errorf("%q: %v", response, err)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestConnectionRefused(t *testing.T) {
 func TestProxy(t *testing.T) {
 	s, caFile := tlsServer(t, okHandler)
 	var mu sync.Mutex
-	var asked []string
+	var requests []string
 	proxy := rt.Listen(t, func(conn net.Conn) {
 		r := bufio.NewReader(conn)
 		req, err := http.ReadRequest(r)
@@ -154,7 +154,7 @@ func TestProxy(t *testing.T) {
 			return
 		}
 		mu.Lock()
-		asked = append(asked, req.Method+" "+req.Host+" "+req.Header.Get("Proxy-Authorization"))
+		requests = append(requests, req.Method+" "+req.Host+" "+req.Header.Get("Proxy-Authorization"))
 		mu.Unlock()
 		to, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {
@@ -170,8 +170,8 @@ func TestProxy(t *testing.T) {
 	wantSuccess(t, repositoryOf(t, c, "example.com/a/model", Pull), "GET", "blobs/x")
 	mu.Lock()
 	defer mu.Unlock()
-	if len(asked) != 1 || asked[0] != "CONNECT example.com:443 Basic YW5uOnNlY3JldA==" {
-		t.Errorf("requests to the proxy: %q", asked)
+	if len(requests) != 1 || requests[0] != "CONNECT example.com:443 Basic YW5uOnNlY3JldA==" {
+		t.Errorf("requests to the proxy: %q", requests)
 	}
 }
 

@@ -177,7 +177,7 @@ func Reference(n manifest.Name) string {
 }
 
 // Check returns nil if a signature that names this reference, "" for none, is acceptable for the requested name.
-func (p Identity) Check(reference string, asked manifest.Name) error {
+func (p Identity) Check(reference string, requested manifest.Name) error {
 	if reference == "" {
 		if p.rule == "" {
 			return nil
@@ -188,30 +188,30 @@ func (p Identity) Check(reference string, asked manifest.Name) error {
 	if err != nil {
 		return fmt.Errorf("its reference: %w: %w", err, sigstore.ErrBundle)
 	}
-	if p.rule == "" && asked.IsLocal() {
+	if p.rule == "" && requested.IsLocal() {
 		return nil // the store's owner chose the name
 	}
-	if want := p.expected(asked); !p.matches(signed, want) {
+	if want := p.expected(requested); !p.matches(signed, want) {
 		return &OtherReferenceError{Signed: signed, Want: p.describe(want)}
 	}
 	return nil
 }
 
 // expected returns the name that the signature's reference is compared with.
-func (p Identity) expected(asked manifest.Name) manifest.Name {
+func (p Identity) expected(requested manifest.Name) manifest.Name {
 	switch p.rule {
 	case ruleExactReference, ruleExactRepository:
 		return p.name
 	}
-	asked = canonical(asked)
+	requested = canonical(requested)
 	for _, r := range p.remaps {
-		repository := asked.Host + "/" + asked.Path
+		repository := requested.Host + "/" + requested.Path
 		if rest, ok := strings.CutPrefix(repository, r.prefix); ok && (rest == "" || rest[0] == '/') {
-			asked.Host, asked.Path, _ = strings.Cut(r.signed+rest, "/")
-			return canonical(asked)
+			requested.Host, requested.Path, _ = strings.Cut(r.signed+rest, "/")
+			return canonical(requested)
 		}
 	}
-	return asked
+	return requested
 }
 
 func (p Identity) matches(signed, want manifest.Name) bool {

@@ -18,8 +18,8 @@ func TestIdentity(t *testing.T) {
 	const repo = "reg.example.com/team/model"
 	other := "@" + string(digest.FromString("other"))
 	tests := []struct {
-		rule, signed, asked string
-		want                error
+		rule, signed, requested string
+		want                    error
 	}{
 		// The default: matchRepoDigestOrExact, but a signature without a reference is accepted.
 		{"", "", repo + ":v1", nil},
@@ -91,12 +91,12 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("rule %q: %v", tt.rule, err)
 			continue
 		}
-		asked, err := manifest.ParseName(tt.asked)
+		requested, err := manifest.ParseName(tt.requested)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Check(tt.signed, asked); !errors.Is(err, tt.want) {
-			t.Errorf("rule %q, signed %q, asked for %q: %v, want %v", tt.rule, tt.signed, tt.asked, err, tt.want)
+		if err := p.Check(tt.signed, requested); !errors.Is(err, tt.want) {
+			t.Errorf("rule %q, signed %q, asked for %q: %v, want %v", tt.rule, tt.signed, tt.requested, err, tt.want)
 		}
 	}
 }

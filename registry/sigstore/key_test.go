@@ -119,27 +119,27 @@ func encrypt(t testing.TB, der []byte, password string, change func(*encrypted))
 func TestReadEncryptedKey(t *testing.T) {
 	key := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	der := must[[]byte](t)(x509.MarshalPKCS8PrivateKey(key))
-	errAsked := errors.New("nobody there")
-	answer := func(p string) func() ([]byte, error) { return func() ([]byte, error) { return []byte(p), nil } }
+	errNoTerminal := errors.New("nobody there")
+	reply := func(p string) func() ([]byte, error) { return func() ([]byte, error) { return []byte(p), nil } }
 	tests := []struct {
 		name     string
 		body     []byte
 		password func() ([]byte, error)
 		want     error
 	}{
-		{"right", encrypt(t, der, "secret", nil), answer("secret"), nil},
-		{"wrong", encrypt(t, der, "secret", nil), answer("other"), ErrPassword},
+		{"right", encrypt(t, der, "secret", nil), reply("secret"), nil},
+		{"wrong", encrypt(t, der, "secret", nil), reply("other"), ErrPassword},
 		{"none given", encrypt(t, der, "", nil), nil, nil},
-		{"not told", encrypt(t, der, "secret", nil), func() ([]byte, error) { return nil, errAsked }, errAsked},
-		{"no JSON", []byte("x"), answer(""), ErrKey},
-		{"another function", encrypt(t, der, "", func(e *encrypted) { e.KDF.Name = "argon2" }), answer(""), ErrKey},
-		{"another cipher", encrypt(t, der, "", func(e *encrypted) { e.Cipher.Name = "aes" }), answer(""), ErrKey},
-		{"much work", encrypt(t, der, "", func(e *encrypted) { e.KDF.Params.N = 1 << 30 }), answer(""), ErrKey},
-		{"much memory", encrypt(t, der, "", func(e *encrypted) { e.KDF.Params.R = 1 << 20 }), answer(""), ErrKey},
-		{"no work", encrypt(t, der, "", func(e *encrypted) { e.KDF.Params.N = 0 }), answer(""), ErrKey},
-		{"odd work", encrypt(t, der, "", func(e *encrypted) { e.KDF.Params.N = 17 }), answer(""), ErrKey},
-		{"short nonce", encrypt(t, der, "", func(e *encrypted) { e.Cipher.Nonce = nil }), answer(""), ErrKey},
-		{"not a key inside", encrypt(t, []byte("x"), "", nil), answer(""), ErrKey},
+		{"not told", encrypt(t, der, "secret", nil), func() ([]byte, error) { return nil, errNoTerminal }, errNoTerminal},
+		{"no JSON", []byte("x"), reply(""), ErrKey},
+		{"another function", encrypt(t, der, "", func(e *encrypted) { e.KDF.Name = "argon2" }), reply(""), ErrKey},
+		{"another cipher", encrypt(t, der, "", func(e *encrypted) { e.Cipher.Name = "aes" }), reply(""), ErrKey},
+		{"much work", encrypt(t, der, "", func(e *encrypted) { e.KDF.Params.N = 1 << 30 }), reply(""), ErrKey},
+		{"much memory", encrypt(t, der, "", func(e *encrypted) { e.KDF.Params.R = 1 << 20 }), reply(""), ErrKey},
+		{"no work", encrypt(t, der, "", func(e *encrypted) { e.KDF.Params.N = 0 }), reply(""), ErrKey},
+		{"odd work", encrypt(t, der, "", func(e *encrypted) { e.KDF.Params.N = 17 }), reply(""), ErrKey},
+		{"short nonce", encrypt(t, der, "", func(e *encrypted) { e.Cipher.Nonce = nil }), reply(""), ErrKey},
+		{"not a key inside", encrypt(t, []byte("x"), "", nil), reply(""), ErrKey},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

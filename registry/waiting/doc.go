@@ -4,7 +4,7 @@
 // Contract:
 //
 //   - A [Watch] ends a request over which too little moves, judged by bytes. It waits longer for a [Host] that has been
-//     slow, and after each stall of an operation ([Timeouts]), up to [Most]. A timeout that the user set stays as it is.
+//     slow, and after each stall of an operation ([Timeouts]), up to [Most]. A timeout that the user set is fixed.
 //   - Each host has a [Gate]: while the host limits requests, all transfers wait at it. It is closed once, however many
 //     of them meet the limit.
 //   - Waiting at a gate is no stall: it pauses the watch of the request's context.

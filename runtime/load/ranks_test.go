@@ -23,25 +23,25 @@ import (
 	"github.com/ingotml/ingot/runtime/processor"
 )
 
-// answer is what a model computes for a prompt.
-type answer struct {
+// output is the output of a model for a prompt.
+type output struct {
 	logits []float32 // of all tokens of the prompt
 	greedy []int32
 	bytes  int64 // of the rank's weights
 }
 
-// answers loads a rank of a model, runs it and closes it.
-func answers(e *mlx.Thread, ranks *mlx.Group, f processor.Files, prompt []int32, o runtime.Options) (a answer,
+// outputs loads a rank of a model, runs it and closes it.
+func outputs(e *mlx.Thread, ranks *mlx.Group, f processor.Files, prompt []int32, o runtime.Options) (a output,
 	err error) {
 	m, err := OpenRank(context.Background(), e, ranks, f, f.Processor, o)
 	if err != nil {
 		return a, err
 	}
-	err = m.Do(context.Background(), func() error { a = m.answer(prompt); return nil })
+	err = m.Do(context.Background(), func() error { a = m.output(prompt); return nil })
 	return a, errors.Join(err, m.Close(nil))
 }
 
-func (m *Model) answer(prompt []int32) (a answer) {
+func (m *Model) output(prompt []int32) (a output) {
 	e := m.Thread
 	a.bytes = m.Weights.Bytes()
 	seq := cache.NewSequence(m.Kinds)
@@ -76,14 +76,14 @@ func TestRanks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, entry := converttest.PackAs(t, modeltest.Dir("demo"), "demo", c.precision)
 			f, o := processor.Files{Store: s, Image: entry.Image}, runtime.Options{Float32: c.float32s}
-			one, err := answers(mlxtest.Open(t), nil, f, prompt, o)
+			one, err := outputs(mlxtest.Open(t), nil, f, prompt, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, size := range []int{2, 4} {
-				all := make([]answer, size)
+				all := make([]output, size)
 				err := mlxtest.EachRank(t, size, time.Minute, func(e *mlx.Thread, ranks *mlx.Group) (err error) {
-					all[ranks.Rank()], err = answers(e, ranks, f, prompt, o)
+					all[ranks.Rank()], err = outputs(e, ranks, f, prompt, o)
 					return err
 				})
 				if err != nil {

@@ -305,7 +305,7 @@ func (r *Runner) ask(ctx context.Context, m toChild, each func(toParent) bool) e
 }
 
 // send assigns an id to a message, calls answers with it to register for the replies, and then sends the message.
-func (r *Runner) send(m toChild, answers func(id uint64)) (uint64, error) {
+func (r *Runner) send(m toChild, register func(id uint64)) (uint64, error) {
 	r.mu.Lock()
 	if r.streams == nil || r.closing {
 		r.mu.Unlock()
@@ -314,7 +314,7 @@ func (r *Runner) send(m toChild, answers func(id uint64)) (uint64, error) {
 	}
 	r.next++
 	m.ID = r.next
-	answers(m.ID)
+	register(m.ID)
 	r.mu.Unlock()
 	err := r.out.write(m)
 	var unsupported *json.UnsupportedValueError
@@ -327,13 +327,13 @@ func (r *Runner) send(m toChild, answers func(id uint64)) (uint64, error) {
 
 // Usage implements runtime.Reporter.
 func (r *Runner) Usage(ctx context.Context) (runtime.Usage, error) {
-	answer := make(chan toParent, 1)
-	id, err := r.send(toChild{Usage: true}, func(id uint64) { r.reports[id] = answer })
+	report := make(chan toParent, 1)
+	id, err := r.send(toChild{Usage: true}, func(id uint64) { r.reports[id] = report })
 	if err != nil {
 		return runtime.Usage{}, err
 	}
 	select {
-	case m := <-answer:
+	case m := <-report:
 		if m.Error != nil || m.Usage == nil {
 			return runtime.Usage{}, m.Error.error()
 		}

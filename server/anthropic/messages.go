@@ -52,7 +52,7 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.Request.Pins = marks.pins()
-	message := messageJSON{ID: server.NewID("msg_"), Type: "message", Role: chat.Assistant, Model: m.Asked(),
+	message := messageJSON{ID: server.NewID("msg_"), Type: "message", Role: chat.Assistant, Model: m.RequestedName(),
 		Content: []blockJSON{}, Usage: messagesUsage{Input: len(built.IDs)}}
 	b.family = tools.family
 	if q.Stream {

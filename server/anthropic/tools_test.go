@@ -42,7 +42,7 @@ func description(t *testing.T, o offers) string {
 	return tool.Function.Description
 }
 
-const asked = `"messages":[{"role":"user","content":"x"}]`
+const messages = `"messages":[{"role":"user","content":"x"}]`
 
 // Tools are offered if the client runs them, whatever their type's date, and once the model may know of them.
 func TestOffers(t *testing.T) {
@@ -62,25 +62,26 @@ func TestOffers(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`"tools":[{"name":"a","input_schema":{"type":"object"}},{"type":"custom","name":"b"},{"type":null,"name":"c"}],` +
-			asked: "a b c",
-		`"tools":[{"type":"bash_20990101"},{"type":"bash_20241022","name":"sh"}],` + asked: "bash sh",
+			messages: "a b c",
+		`"tools":[{"type":"bash_20990101"},{"type":"bash_20241022","name":"sh"}],` + messages: "bash sh",
 		`"tools":[{"type":"text_editor_20250124","name":"str_replace_editor"},{"type":"text_editor_20250728"}],` +
-			asked: "str_replace_editor str_replace_based_edit_tool",
+			messages: "str_replace_editor str_replace_based_edit_tool",
 		`"tools":[{"type":"memory_20250818","name":"memory"},{"type":"computer_20251124","name":"computer"}],` +
-			asked: "memory computer",
-		`"tools":[{"type":"computer_toolset_20260801"},{"type":"browser_toolset_20270101"}],` + asked: "computer browser",
+			messages: "memory computer",
+		`"tools":[{"type":"computer_toolset_20260801"},{"type":"browser_toolset_20270101"}],` + messages: "computer browser",
 		`"tools":[{"type":"web_search_20260318","name":"web_search"},{"type":"web_fetch_20250910","name":"web_fetch"},` +
 			`{"type":"code_execution_20260521","name":"code_execution"},{"type":"mcp_toolset","mcp_server_name":"s"},` +
-			`{"type":"advisor_20260301","name":"advisor"},{"type":"hologram_20300101","name":"h"},{"name":"a"}],` + asked: "a",
-		`"tools":[{"type":"hologram_20300101","name":"h","input_schema":{"type":"object"}}],` + asked: "h",
+			`{"type":"advisor_20260301","name":"advisor"},{"type":"hologram_20300101","name":"h"},{"name":"a"}],` +
+			messages: "a",
+		`"tools":[{"type":"hologram_20300101","name":"h","input_schema":{"type":"object"}}],` + messages: "h",
 		`"tools":[{"name":"a","allowed_callers":["code_execution_20260120"]},{"name":"b","allowed_callers":["direct"]}],` +
-			asked: "b",
-		deferred + `],` + asked: "a",
+			messages: "b",
+		deferred + `],` + messages: "a",
 		deferred + `]` + refer(`{"type":"tool_reference","tool_name":"c"}`):                                 "a c",
 		deferred + `]` + refer(`{"type":"text","text":"none"}`):                                             "a",
-		deferred + `,{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}],` + asked:    "a b c",
-		deferred + `],"tool_choice":{"type":"tool","name":"c"},` + asked:                                    "a c",
-		deferred + `],"tool_choice":{"type":"none"},` + asked:                                               "",
+		deferred + `,{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}],` + messages: "a b c",
+		deferred + `],"tool_choice":{"type":"tool","name":"c"},` + messages:                                 "a c",
+		deferred + `],"tool_choice":{"type":"none"},` + messages:                                            "",
 		deferred + `]` + change("system", addB):                                                             "a b",
 		deferred + `]` + change("user", addB, remove("a"), remove("none")):                                  "b",
 		deferred + `]` + change("user", defineD):                                                            "a d",
@@ -112,7 +113,7 @@ func TestClientTools(t *testing.T) {
 		{`{"type":"browser_toolset_20260801"}`, `{"action":"left_click","target":{"type":"ref","ref":"ref_7"}}|` +
 			`{"action":"form_input","target":{"type":"ref","ref":"r"},"value":true}`, `{"action":"cursor_position"}`},
 	} {
-		_, o := offered(t, `{"tools":[`+c.tool+`],`+asked+`}`)
+		_, o := offered(t, `{"tools":[`+c.tool+`],`+messages+`}`)
 		raw, err := jsonschema.UnmarshalJSON(strings.NewReader(string(o.list[0].Parameters)))
 		compiler := jsonschema.NewCompiler()
 		if err == nil {
@@ -143,7 +144,7 @@ func TestClientTools(t *testing.T) {
 		`"text_editor_20250728","max_characters":900`:                         "900 characters",
 		`"computer_toolset_20260801","configs":{"wait":{"enabled":false}}`:    "hold_key (text, duration). Inputs",
 	} {
-		_, o := offered(t, `{"tools":[{"type":`+kind+`}],`+asked+`}`)
+		_, o := offered(t, `{"tools":[{"type":`+kind+`}],`+messages+`}`)
 		if about := description(t, o); !strings.Contains(about, words) {
 			t.Errorf("%s: %s, want %q", kind, about, words)
 		}
@@ -167,7 +168,7 @@ func TestFamilies(t *testing.T) {
 	f := serve(t, nil)
 	f.Says = []string{`<tool_call>{"name": "computer", "arguments": {"action": "key", "text": "ctrl+s"}}</tool_call>` +
 		`<tool_call>{"name": "f", "arguments": {"action": "x"}}</tool_call>`}
-	const body = `"model":"talk","max_tokens":50,"tools":[{"type":"computer_toolset_20260801"},{"name":"f"}],` + asked
+	const body = `"model":"talk","max_tokens":50,"tools":[{"type":"computer_toolset_20260801"},{"name":"f"}],` + messages
 	got := f.postMessage(t, `{`+body+`}`)
 	list, _ := json.Marshal(got["content"])
 	for _, want := range []string{`"input":{"text":"ctrl+s"},"name":"key","toolset_name":"computer"`,

@@ -153,7 +153,7 @@ func ask(conn net.Conn, host, nonce string) ([]byte, error) {
 	if err := request.Write(conn); err != nil {
 		return nil, err
 	}
-	limited := &io.LimitedReader{R: conn, N: limits.ProofAnswer}
+	limited := &io.LimitedReader{R: conn, N: limits.ProofResponse}
 	reader := bufio.NewReader(limited)
 	response, err := http.ReadResponse(reader, request)
 	var got ProofJSON
@@ -169,7 +169,7 @@ func ask(conn net.Conn, host, nonce string) ([]byte, error) {
 	}
 	switch {
 	case limited.N <= 0:
-		return nil, fmt.Errorf("the response to the challenge exceeds %d bytes", limits.ProofAnswer)
+		return nil, fmt.Errorf("the response to the challenge exceeds %d bytes", limits.ProofResponse)
 	case err != nil:
 		return nil, fmt.Errorf("the response to the challenge: %w", err)
 	case response.Close || reader.Buffered() > 0:

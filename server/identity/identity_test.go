@@ -145,8 +145,8 @@ func TestImpostors(t *testing.T) {
 		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %q, %v; want %s", name, got, err, test.want)
 		}
-		if asked := paths.Load(); asked != Path+" " {
-			t.Errorf("%s: it got requests for %s", name, asked)
+		if requested := paths.Load(); requested != Path+" " {
+			t.Errorf("%s: it got requests for %s", name, requested)
 		}
 	}
 }
@@ -290,8 +290,8 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// TestLongAnswer: an endless response is not read to its end.
-func TestLongAnswer(t *testing.T) {
+// TestLongResponse: an endless response is not read to its end.
+func TestLongResponse(t *testing.T) {
 	for _, endless := range []http.HandlerFunc{
 		func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
@@ -301,7 +301,7 @@ func TestLongAnswer(t *testing.T) {
 			}
 		},
 		func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X", strings.Repeat("x", limits.ProofAnswer))
+			w.Header().Set("X", strings.Repeat("x", limits.ProofResponse))
 		},
 	} {
 		at := serveAt(t, "127.0.0.1:0", endless)

@@ -245,7 +245,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("result %d is that of %s", i, *r.CustomID)
 		}
 	}
-	if n := len(again.Parrot.Asked); done < 10 || n != 40-done {
+	if n := len(again.Parrot.Requests); done < 10 || n != 40-done {
 		t.Errorf("%d requests ran after the start, %d had results", n, done)
 	}
 }
@@ -362,7 +362,7 @@ func TestTwoServers(t *testing.T) {
 	n := 0
 	for _, f := range []*fixture{one, two} {
 		if f.Parrot != nil {
-			n += len(f.Parrot.Asked)
+			n += len(f.Parrot.Requests)
 		}
 	}
 	if n != 20 || len(two.results(t, b.Output)) != 20 {

@@ -124,8 +124,8 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return wire.WriteJSON(w, chatJSON{Model: m.Asked(), CreatedAt: now(), Message: answerJSON{Role: chat.Assistant},
-			Debug: debug})
+		return wire.WriteJSON(w, chatJSON{Model: m.RequestedName(), CreatedAt: now(),
+			Message: answerJSON{Role: chat.Assistant}, Debug: debug})
 	}
 	j, err := s.core.NewJob(m, prompt, q.Options, q.With(q.Format), q.LogProbOptions)
 	if err != nil {

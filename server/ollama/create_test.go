@@ -99,25 +99,25 @@ func TestSlowBlobs(t *testing.T) {
 			d, length)
 		return conn
 	}
-	answers := func(conn net.Conn, want string) {
+	responds := func(conn net.Conn, want string) {
 		t.Helper()
 		b := make([]byte, len("HTTP/1.1 000"))
 		if _, err := conn.Read(b); err != nil || !strings.HasSuffix(string(b), want) {
 			t.Errorf("response %q, %v, want %s", b, err, want)
 		}
 	}
-	answers(begin("sha256:1", 100_000), "400") // the client sends nothing of the file
-	answers(begin(d, math.MaxInt64), "507")
+	responds(begin("sha256:1", 100_000), "400") // the client sends nothing of the file
+	responds(begin(d, math.MaxInt64), "507")
 	conn := begin(d, len(text))
 	fmt.Fprint(conn, text[:limits.UploadStep+1])
-	answers(conn, "408")
+	responds(conn, "408")
 	conn = begin(d, len(text))
 	for rest := text; rest != ""; time.Sleep(150 * time.Millisecond) {
 		n := min(len(rest), limits.UploadStep/2+1<<10)
 		fmt.Fprint(conn, rest[:n])
 		rest = rest[n:]
 	}
-	answers(conn, "201")
+	responds(conn, "201")
 	if got := f.left(t, "*"); len(got) != 1 {
 		t.Errorf("remaining files: %v", got)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// asked returns the response to a request.
-func asked[T any](t *testing.T, f *fixture, method, path, body string, headers ...string) T {
+// response returns the response to a request.
+func response[T any](t *testing.T, f *fixture, method, path, body string, headers ...string) T {
 	t.Helper()
 	status, text := f.Ask(t, method, path, body, headers...)
 	if status != 200 {
@@ -28,13 +28,13 @@ func asked[T any](t *testing.T, f *fixture, method, path, body string, headers .
 // The descriptions of a model have what clients of Ollama read: see api/types.go of its source.
 func TestShow(t *testing.T) {
 	f := serve(t, nil)
-	short := asked[showJSON](t, f, "POST", "/api/show", `{"model":"talk"}`)
+	short := response[showJSON](t, f, "POST", "/api/show", `{"model":"talk"}`)
 	if short.Tensors != nil || short.ModifiedAt.IsZero() || short.Details.Context != 512 ||
 		short.Details.Embedding != 192 ||
 		!slices.Equal(short.Capabilities, []string{"completion", "tools", "thinking"}) {
 		t.Errorf("show: %+v", short)
 	}
-	verbose := asked[showJSON](t, f, "POST", "/api/show", `{"name":"talk","verbose":true}`)
+	verbose := response[showJSON](t, f, "POST", "/api/show", `{"name":"talk","verbose":true}`)
 	for key, want := range map[string]any{
 		"general.architecture": "llama", "general.parameter_count": 1796160.0, "llama.context_length": 512.0,
 		"llama.embedding_length": 192.0, "llama.block_count": 5.0, "llama.attention.head_count": 6.0,
@@ -61,12 +61,12 @@ func TestShow(t *testing.T) {
 	}
 	f.Has(t, "POST", "/api/create", `{"model":"small","from":"talk","quantize":"int4","requires":"0.1.0","stream":false}`,
 		200)
-	small := asked[showJSON](t, f, "POST", "/api/show", `{"model":"small","verbose":true}`)
+	small := response[showJSON](t, f, "POST", "/api/show", `{"model":"small","verbose":true}`)
 	if !slices.ContainsFunc(small.Tensors, func(x tensorJSON) bool { return x.Type == "int4" }) ||
 		small.Requires != "0.1.0" || small.Details.ParentModel != "talk:latest" {
 		t.Errorf("quantized: %+v", small)
 	}
-	changed := asked[showJSON](t, f, "POST", "/api/show",
+	changed := response[showJSON](t, f, "POST", "/api/show",
 		`{"model":"talk","system":"loud","template":"x","options":{"temperature":0.5,"stop":["a","b"]}}`)
 	if changed.System != "loud" || !strings.Contains(changed.Modelfile, "SYSTEM loud") ||
 		!strings.Contains(changed.Modelfile, "PARAMETER temperature 0.5") ||
@@ -77,7 +77,7 @@ func TestShow(t *testing.T) {
 	f.Has(t, "POST", "/api/show", `{}`, 400, `{"error":"model is required"}`)
 	f.Has(t, "POST", "/api/show", `{"model":"nope"}`, 404, `{"error":"model 'nope' not found"}`)
 	f.Has(t, "POST", "/api/show", `{"model":"tolk"}`, 404, `model 'tolk' not found; similar names: talk:latest`)
-	copilot := asked[showJSON](t, f, "POST", "/api/show", `{"model":"Talk"}`, "User-Agent", "GitHubCopilotChat/0.47.0")
+	copilot := response[showJSON](t, f, "POST", "/api/show", `{"model":"Talk"}`, "User-Agent", "GitHubCopilotChat/0.47.0")
 	if copilot.ModelInfo["general.basename"] != "Talk" {
 		t.Errorf("Copilot's name: %v", copilot.ModelInfo["general.basename"])
 	}
@@ -87,7 +87,7 @@ func TestShow(t *testing.T) {
 func TestShowBeyondGGUF(t *testing.T) {
 	f := serve(t, nil)
 	f.Has(t, "POST", "/api/create", `{"model":"odd","stream":false,"files":`+f.upload(t, "youtu-published")+`}`, 200)
-	got := asked[showJSON](t, f, "POST", "/api/show", `{"model":"odd"}`)
+	got := response[showJSON](t, f, "POST", "/api/show", `{"model":"odd"}`)
 	of, _ := got.ModelInfo["general.architecture"].(string)
 	if of == "" || got.ModelInfo[of+".context_length"] == nil || got.ModelInfo[of+".embedding_length"] == nil {
 		t.Errorf("%v", got.ModelInfo)
@@ -108,12 +108,12 @@ func TestCapabilitiesInDescriptions(t *testing.T) {
 		"filler:latest":  {"completion", "insert"},
 		"thinker:latest": {"completion", "thinking"},
 	}
-	list := asked[tagsJSON](t, f, "GET", "/api/tags", "").Models
+	list := response[tagsJSON](t, f, "GET", "/api/tags", "").Models
 	if len(list) != len(want) {
 		t.Errorf("%d models", len(list))
 	}
 	for _, m := range list {
-		shown := asked[showJSON](t, f, "POST", "/api/show", `{"model":"`+m.Name+`"}`)
+		shown := response[showJSON](t, f, "POST", "/api/show", `{"model":"`+m.Name+`"}`)
 		if !slices.Equal(m.Capabilities, want[m.Name]) || !slices.Equal(shown.Capabilities, want[m.Name]) {
 			t.Errorf("%s: %q in tags and %q in show, want %q", m.Name, m.Capabilities, shown.Capabilities, want[m.Name])
 		}
@@ -184,7 +184,7 @@ func TestNamesInAnyCase(t *testing.T) {
 	f.Has(t, "POST", "/api/copy", `{"source":"plain","destination":"team/MODEL:v2"}`, 200)
 	f.Has(t, "POST", "/api/create", `{"model":"PLAIN","from":"Team/model:v1","stream":false}`, 200)
 	names := map[string]bool{}
-	for _, m := range asked[tagsJSON](t, f, "GET", "/api/tags", "").Models {
+	for _, m := range response[tagsJSON](t, f, "GET", "/api/tags", "").Models {
 		names[m.Name] = true
 	}
 	want := []string{"Team/Model:V1", "Team/Model:v2", "plain:latest", "talk:latest"}
@@ -193,7 +193,7 @@ func TestNamesInAnyCase(t *testing.T) {
 	}
 	servertest.Create(t, f.Options().Store, "Plain", modelfile.Command{Name: modelfile.System, Value: "upper"})
 	for name, system := range map[string]string{"Plain": "upper", "plain": ""} {
-		if got := asked[showJSON](t, f, "POST", "/api/show", `{"model":"`+name+`"}`).System; got != system {
+		if got := response[showJSON](t, f, "POST", "/api/show", `{"model":"`+name+`"}`).System; got != system {
 			t.Errorf("%s: system %q", name, got)
 		}
 	}
@@ -229,9 +229,9 @@ func TestCallIDs(t *testing.T) {
 // A request can ask for the prompt instead of a response.
 func TestRenderOnly(t *testing.T) {
 	f := serve(t, nil)
-	chat := asked[chatJSON](t, f, "POST", "/api/chat",
+	chat := response[chatJSON](t, f, "POST", "/api/chat",
 		`{"model":"talk","_debug_render_only":true,"messages":[{"role":"user","content":"Hi"}]}`)
-	generate := asked[generateJSON](t, f, "POST", "/api/generate",
+	generate := response[generateJSON](t, f, "POST", "/api/generate",
 		`{"model":"talk","_debug_render_only":true,"prompt":"Hi"}`)
 	for _, got := range []*debugJSON{chat.Debug, generate.Debug} {
 		if got == nil || !strings.Contains(got.Rendered, "system:brief|user:Hi|think=-") || got.Images != 0 {

@@ -47,7 +47,7 @@ func (s *api) embed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, embedJSON{m.Asked(), e.Vectors, int64(time.Since(begun)), int64(load), e.Tokens})
+	return wire.WriteJSON(w, embedJSON{m.RequestedName(), e.Vectors, int64(time.Since(begun)), int64(load), e.Tokens})
 }
 
 // embeddingsOf computes the embeddings of a request. Dimensions that the model does not have are all of them, as for

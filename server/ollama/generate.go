@@ -95,7 +95,7 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return wire.WriteJSON(w, generateJSON{Model: m.Asked(), CreatedAt: now(), Debug: debug})
+		return wire.WriteJSON(w, generateJSON{Model: m.RequestedName(), CreatedAt: now(), Debug: debug})
 	}
 	j, err := s.core.NewJob(m, prompt, q.Options, q.With(q.Format), q.LogProbOptions)
 	if err != nil {

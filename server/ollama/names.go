@@ -58,7 +58,7 @@ func (s *api) existing(text string) string {
 // canGenerate returns an error for a model that only computes embeddings, which names what was wanted.
 func canGenerate(m *server.Model, what string) error {
 	if err := m.CheckHead(); err != nil {
-		return wire.BadRequest("%q does not support %s: %v", m.Asked(), what, err)
+		return wire.BadRequest("%q does not support %s: %v", m.RequestedName(), what, err)
 	}
 	return nil
 }

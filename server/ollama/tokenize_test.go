@@ -27,9 +27,9 @@ func TestTokenize(t *testing.T) {
 	}
 	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once upon","stream":false}`, 200)
 	whole := get(`{"model":"plain","prompt":"Once upon","return_token_strs":true}`)
-	if asked := f.Parrot.Last(t).Prompt; !slices.Equal(whole.Tokens, asked) || whole.Count != len(asked) ||
-		whole.Context != 512 || len(whole.Texts) != len(asked) {
-		t.Errorf("%+v; a completion's prompt is %v", whole, asked)
+	if prompt := f.Parrot.Last(t).Prompt; !slices.Equal(whole.Tokens, prompt) || whole.Count != len(prompt) ||
+		whole.Context != 512 || len(whole.Texts) != len(prompt) {
+		t.Errorf("%+v; a completion's prompt is %v", whole, prompt)
 	}
 	if got := get(`{"model":"plain","prompt":"Once upon","add_special_tokens":false}`); !slices.Equal(got.Tokens,
 		whole.Tokens[1:]) || got.Texts != nil {

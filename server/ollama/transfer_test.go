@@ -120,8 +120,8 @@ func TestPullDisconnect(t *testing.T) {
 func TestRegistriesOfRequests(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	t.Setenv("HTTP_PROXY", "")
-	var asked atomic.Int32
-	host := servertest.NewRegistry(t, func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false })
+	var requests atomic.Int32
+	host := servertest.NewRegistry(t, func(http.ResponseWriter, *http.Request) bool { requests.Add(1); return false })
 	port := host[strings.LastIndexByte(host, ':'):]
 	for _, path := range []string{"/api/pull", "/api/push"} {
 		f := serve(t, nil)
@@ -136,7 +136,7 @@ func TestRegistriesOfRequests(t *testing.T) {
 			f.Has(t, "POST", path, fmt.Sprintf(`{"model":%q}`, other), 403, "address", "--private-registry "+metadata)
 			f.Has(t, "POST", path, fmt.Sprintf(`{"model":%q,"insecure":true}`, other), 403, "--insecure-registry "+metadata)
 		}
-		if n := asked.Load(); n > 0 {
+		if n := requests.Load(); n > 0 {
 			t.Errorf("%s: %d requests to a registry that is not allowed", path, n)
 		}
 		// These servers are reachable from other machines.
@@ -148,7 +148,7 @@ func TestRegistriesOfRequests(t *testing.T) {
 			f.Has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
 			f.Has(t, "POST", path, fmt.Sprintf(`{"model":%q}`, name), 403, "loopback address", "--private-registry "+host)
 		}
-		if n := asked.Load(); n > 0 {
+		if n := requests.Load(); n > 0 {
 			t.Errorf("%s: %d requests to a registry that is not allowed", path, n)
 		}
 		f = serve(t, func(o *server.Options) {
@@ -162,7 +162,7 @@ func TestRegistriesOfRequests(t *testing.T) {
 		f.Has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
 		f.Has(t, "POST", "/api/push", insecure, 200, "success")
 		f.Has(t, "POST", path, insecure, 200, "success")
-		asked.Store(0)
+		requests.Store(0)
 	}
 	leading := servertest.NewRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
 		http.Redirect(w, r, "http://169.254.169.254/latest?key=s3cret-s3cret", http.StatusFound)

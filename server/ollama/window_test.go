@@ -134,7 +134,7 @@ type endless struct {
 
 func (m endless) Generate(_ context.Context, r runtime.Request) iter.Seq2[runtime.Event, error] {
 	m.Mu.Lock()
-	m.Asked = append(m.Asked, r)
+	m.Requests = append(m.Requests, r)
 	m.Mu.Unlock()
 	return func(yield func(runtime.Event, error) bool) {
 		n := m.context - len(r.Prompt)
@@ -185,7 +185,7 @@ func TestShift(t *testing.T) {
 	} {
 		for _, stream := range []string{"true", "false"} {
 			f.Ask(t, "POST", "/api/generate", `{"model":"plain"}`)
-			model.Asked = nil
+			model.Requests = nil
 			_, text := f.Ask(t, "POST", "/api/generate", `{"model":"plain","raw":true,"prompt":"lamp lamp lamp",`+
 				`"stream":`+stream+`,"options":{`+test.more+`}`)
 			list := servertest.Lines(t, text)
@@ -194,9 +194,9 @@ func TestShift(t *testing.T) {
 				said += l["response"].(string)
 			}
 			var prompts []int
-			for _, r := range model.Asked {
+			for _, r := range model.Requests {
 				prompts = append(prompts, len(r.Prompt))
-				if !slices.Equal(r.Prompt[:2], model.Asked[0].Prompt[:2]) {
+				if !slices.Equal(r.Prompt[:2], model.Requests[0].Prompt[:2]) {
 					t.Errorf("%s: the first tokens are dropped: %v", test.more, r.Prompt)
 				}
 			}
@@ -220,7 +220,7 @@ func TestShiftWithoutRoom(t *testing.T) {
 	})
 	f.Has(t, "POST", "/api/generate", `{"model":"plain","raw":true,"prompt":"lamp lamp lamp","stream":false,`+
 		`"options":{"num_ctx":32,"num_predict":50}}`, 200, `"done_reason":"length"`, `"eval_count":12`)
-	if len(model.Asked) != 1 {
-		t.Errorf("%d prompts", len(model.Asked))
+	if len(model.Requests) != 1 {
+		t.Errorf("%d prompts", len(model.Requests))
 	}
 }

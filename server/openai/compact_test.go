@@ -59,8 +59,8 @@ func TestNoSummary(t *testing.T) {
 		f := serve(t, nil)
 		f.Says = called("f", "{}")
 		f.Has(t, "POST", path, body, 200)
-		if got := f.Prompt(t); len(f.Parrot.Asked) != 2 || strings.Contains(got, "T=f") {
-			t.Errorf("%s: %d requests, prompt %q", path, len(f.Parrot.Asked), got)
+		if got := f.Prompt(t); len(f.Parrot.Requests) != 2 || strings.Contains(got, "T=f") {
+			t.Errorf("%s: %d requests, prompt %q", path, len(f.Parrot.Requests), got)
 		}
 		f = serve(t, nil)
 		f.Says = []string{"<think>\nhm\n</think>\n"}

@@ -26,7 +26,7 @@ func TestChoices(t *testing.T) {
 		}
 	}
 	var seeds []int64
-	for _, r := range f.Parrot.Asked {
+	for _, r := range f.Parrot.Requests {
 		seeds = append(seeds, *r.Sampling.Seed)
 	}
 	if slices.Sort(seeds); !slices.Equal(seeds, []int64{5, 6, 7}) ||

@@ -61,7 +61,7 @@ func (s *api) openaiEmbed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := openaiEmbedJSON{Object: "list", Model: m.Asked(), Usage: openaiEmbedUsage{e.Tokens, e.Tokens}}
+	out := openaiEmbedJSON{Object: "list", Model: m.RequestedName(), Usage: openaiEmbedUsage{e.Tokens, e.Tokens}}
 	for i, x := range e.Vectors {
 		one := openaiEmbedding{"embedding", i, x}
 		if q.Encoding == "base64" {

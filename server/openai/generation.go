@@ -40,8 +40,8 @@ func (g *generation) store(cancel context.CancelCauseFunc) (body json.RawMessage
 	return body, nil
 }
 
-// answer generates the response and sends it.
-func (g *generation) answer(ctx context.Context) error {
+// respond generates the response and sends it.
+func (g *generation) respond(ctx context.Context) error {
 	if err := g.run(ctx); err != nil {
 		return err
 	}

@@ -93,11 +93,11 @@ func fingerprint(m *server.Model) string { return "fp_" + m.Entry.Digest.Encoded
 
 // usageJSON are token counts.
 type usageJSON struct {
-	Prompt     int              `json:"prompt_tokens"`
-	Completion int              `json:"completion_tokens"`
-	Total      int              `json:"total_tokens"`
-	OfPrompt   promptTokens     `json:"prompt_tokens_details"`
-	OfAnswer   completionTokens `json:"completion_tokens_details"`
+	Prompt       int              `json:"prompt_tokens"`
+	Completion   int              `json:"completion_tokens"`
+	Total        int              `json:"total_tokens"`
+	OfPrompt     promptTokens     `json:"prompt_tokens_details"`
+	OfCompletion completionTokens `json:"completion_tokens_details"`
 }
 
 type promptTokens struct {
@@ -120,9 +120,9 @@ func usageOf(prompts, all []server.Outcome) usageJSON {
 	}
 	for _, o := range all {
 		u.Completion += o.Stats.Tokens
-		u.OfAnswer.Reasoning += o.Thought
-		u.OfAnswer.Accepted += o.Stats.Accepted
-		u.OfAnswer.Rejected += o.Stats.Drafted - o.Stats.Accepted
+		u.OfCompletion.Reasoning += o.Thought
+		u.OfCompletion.Accepted += o.Stats.Accepted
+		u.OfCompletion.Rejected += o.Stats.Drafted - o.Stats.Accepted
 	}
 	u.Total = u.Prompt + u.Completion
 	return u

@@ -40,7 +40,7 @@ func TestChatCompletions(t *testing.T) {
 		len(m.Calls[0].ID) != 9 || *c.Finish != "tool_calls" || c.LogProbs != nil {
 		t.Errorf("response: %s", text)
 	}
-	if u := *response.Usage; u.Prompt == 0 || u.Completion != 4 || u.Total != u.Prompt+4 || u.OfAnswer.Reasoning != 2 {
+	if u := *response.Usage; u.Prompt == 0 || u.Completion != 4 || u.Total != u.Prompt+4 || u.OfCompletion.Reasoning != 2 {
 		t.Errorf("usage: %+v", u)
 	}
 	r := f.Parrot.Last(t)

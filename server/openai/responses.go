@@ -107,7 +107,7 @@ func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 		run.summary.begun, run.summary.queued = begun, run.job.Request.Queued
 	}
 	if !q.stores() {
-		return run.answer(r.Context())
+		return run.respond(r.Context())
 	}
 	run.response = &stored.Response{Owner: e.owner, ID: a.response.ID, Previous: q.Previous, Input: storedItems(e.own)}
 	if q.Background {
@@ -118,7 +118,7 @@ func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 	if _, err := run.store(cancel); err != nil {
 		return err
 	}
-	return run.answer(ctx)
+	return run.respond(ctx)
 }
 
 // prepare sets what generates the response of an exchange.

@@ -34,12 +34,12 @@ func (o SchemaOptions) With(f Format) Format {
 func (f Format) ForPrompt(p *prompt.Prompt) runtime.Format {
 	switch {
 	case f.Kind == "":
-	case p.AnswerTag == "":
+	case p.FinalTag == "":
 		f.After = p.Thinking
 	case f.Terminal() != "":
-		f.Kind, f.Source = runtime.FormatEBNF, p.AnswerRules+"root ::= final "+f.Terminal()
+		f.Kind, f.Source = runtime.FormatEBNF, p.FinalRules+"root ::= final "+f.Terminal()
 	default:
-		f.After = p.AnswerTag
+		f.After = p.FinalTag
 	}
 	return f.Format
 }

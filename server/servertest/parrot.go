@@ -24,9 +24,9 @@ type Parrot struct {
 	done    chan struct{}
 	once    sync.Once
 
-	Mu    sync.Mutex
-	Asked []runtime.Request
-	Left  int // number of requests that were cancelled while waiting
+	Mu       sync.Mutex
+	Requests []runtime.Request
+	Left     int // number of requests that were cancelled while waiting
 
 	embedded []runtime.EmbedRequest
 }
@@ -50,7 +50,7 @@ func (p *Parrot) PID() int { return 4711 }
 func (p *Parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtime.Event, error] {
 	return func(yield func(runtime.Event, error) bool) {
 		p.Mu.Lock()
-		p.Asked = append(p.Asked, r)
+		p.Requests = append(p.Requests, r)
 		p.Mu.Unlock()
 		if r.MaxTokens == 13 {
 			panic("an index is out of range")
@@ -135,10 +135,10 @@ func (p *Parrot) Last(t *testing.T) runtime.Request {
 	t.Helper()
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	if len(p.Asked) == 0 {
+	if len(p.Requests) == 0 {
 		t.Fatal("the model got no request")
 	}
-	return p.Asked[len(p.Asked)-1]
+	return p.Requests[len(p.Requests)-1]
 }
 
 // Embed returns vectors with the number of tokens and the first token of each input.

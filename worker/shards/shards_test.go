@@ -253,14 +253,14 @@ func TestInterrupted(t *testing.T) {
 	}
 	own := emptyStore(t)
 	prepare := func(most int) (Shard, error) {
-		var asked atomic.Int64
+		var requests atomic.Int64
 		near, far := make(chan net.Conn, Connections), make(chan net.Conn, Connections)
 		for range Connections {
 			a, b := net.Pipe()
 			near, far = push(near, a), push(far, b)
 		}
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if int(asked.Add(1)) > most {
+			if int(requests.Add(1)) > most {
 				panic(http.ErrAbortHandler)
 			}
 			h.ServeHTTP(w, r)

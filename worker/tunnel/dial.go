@@ -47,7 +47,7 @@ type (
 		Versions
 		Request
 	}
-	answerMessage struct { // of the listener
+	responseMessage struct { // of the listener
 		Versions
 		Refused string `json:"refused,omitempty"`
 		Kind    string `json:"kind,omitempty"` // of the refusal
@@ -152,17 +152,17 @@ func dialed(raw net.Conn, self Self, r Request) (*Conn, error) {
 		if err := c.WriteJSON(requestMessage{self.Versions, r}); err != nil {
 			return err
 		}
-		var answer answerMessage
-		if err := c.hello(&answer); err != nil {
+		var response responseMessage
+		if err := c.hello(&response); err != nil {
 			return err
 		}
-		if err := differ(self.Versions, answer.Versions); err != nil {
+		if err := differ(self.Versions, response.Versions); err != nil {
 			return err
 		}
-		if answer.Refused != "" {
-			return refusal(answer.Kind, answer.Refused)
+		if response.Refused != "" {
+			return refusal(response.Kind, response.Refused)
 		}
-		c.Peer = answer.Versions
+		c.Peer = response.Versions
 		return nil
 	})
 	return c, err

@@ -51,7 +51,7 @@ func (s stranger) frame() []byte {
 	case 4:
 		body = encoded(requestMessage{now, Request{s.Pick("x", "", "format"), json.RawMessage(s.Pick("7", `{"a":[]}`))}})
 	case 5:
-		body = encoded(answerMessage{now, s.Pick("", "", "busy"), s.Pick("", "token", "versions", "other")})
+		body = encoded(responseMessage{now, s.Pick("", "", "busy"), s.Pick("", "token", "versions", "other")})
 	case 6:
 		body = encoded(requestMessage{Versions{Program: s.Pick("3.0", "", string(make([]byte, 2000)))}, Request{}})
 	case 7: // the proof of the other end, or none

@@ -132,13 +132,13 @@ func FuzzReadFrame(f *testing.F) {
 func FuzzHandshake(f *testing.F) {
 	for _, m := range []any{
 		helloMessage{protocol, make([]byte, 32)}, requestMessage{now, Request{Purpose: "x"}}, proofMessage{Refused: "token"},
-		answerMessage{Versions: now, Kind: "versions"},
+		responseMessage{Versions: now, Kind: "versions"},
 	} {
 		b, _ := json.Marshal(m)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, v := range []any{new(helloMessage), new(proofMessage), new(requestMessage), new(answerMessage)} {
+		for _, v := range []any{new(helloMessage), new(proofMessage), new(requestMessage), new(responseMessage)} {
 			if err := decode(data, v); err != nil && !errors.Is(err, ErrPeer) {
 				t.Fatal(err)
 			}

@@ -107,7 +107,7 @@ func (s *server) serve(ctx context.Context, raw net.Conn) {
 	accepted := false
 	err = s.handle(ctx, request.Request, func() (*Conn, error) {
 		accepted = true
-		return c, s.answer(c, answerMessage{})
+		return c, s.respond(c, responseMessage{})
 	})
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -115,7 +115,7 @@ func (s *server) serve(ctx context.Context, raw net.Conn) {
 		s.log("%s from %s: %v", request.Purpose, from, err)
 	default:
 		s.log("refused %s from %s: %v", request.Purpose, from, err)
-		_ = s.answer(c, answerMessage{Refused: err.Error()})
+		_ = s.respond(c, responseMessage{Refused: err.Error()})
 	}
 }
 
@@ -158,13 +158,13 @@ func (s *server) prove(c *Conn) (r requestMessage, err error) {
 	}
 	c.Peer = r.Versions
 	if err := differ(s.self.Versions, r.Versions); err != nil {
-		_ = s.answer(c, answerMessage{Refused: err.Error(), Kind: refusedVersions})
+		_ = s.respond(c, responseMessage{Refused: err.Error(), Kind: refusedVersions})
 		return r, err
 	}
 	return r, nil
 }
 
-func (s *server) answer(c *Conn, a answerMessage) error {
+func (s *server) respond(c *Conn, a responseMessage) error {
 	a.Versions = s.self.Versions
 	// A longer refusal would exceed the limit of a message.
 	const most = limits.TunnelHello / 8

@@ -32,7 +32,7 @@ type echo struct {
 	address string
 	mu      sync.Mutex
 	lines   []string
-	asked   []Request
+	handled []Request
 }
 
 func (e *echo) log(format string, args ...any) {
@@ -70,7 +70,7 @@ func (e *echo) logs(words string) bool {
 func (e *echo) requests() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.asked)
+	return len(e.handled)
 }
 
 func serve(t *testing.T, s Self) *echo {
@@ -90,7 +90,7 @@ func serveOn(t *testing.T, l net.Listener, s Self) *echo {
 	go func() {
 		done <- Serve(ctx, l, s, e.log, func(ctx context.Context, r Request, accept func() (*Conn, error)) error {
 			e.mu.Lock()
-			e.asked = append(e.asked, r)
+			e.handled = append(e.handled, r)
 			e.mu.Unlock()
 			if r.Purpose == "busy" {
 				return errors.New("the worker is busy")
@@ -140,7 +140,7 @@ func TestFrames(t *testing.T) {
 			t.Fatalf("%d bytes became %d, %v", len(want), len(got), err)
 		}
 	}
-	if r := e.asked[0]; r.Purpose != "echo" || string(r.Detail) != `{"n":1}` {
+	if r := e.handled[0]; r.Purpose != "echo" || string(r.Detail) != `{"n":1}` {
 		t.Errorf("asked for %s %s", r.Purpose, r.Detail)
 	}
 }

@@ -3,9 +3,9 @@ package fault
 import "errors"
 
 // first returns the first kind that an error matches and that answers, or the zero Kind.
-func first(err error, answers func(*Kind) bool) Kind {
+func first(err error, has func(*Kind) bool) Kind {
 	for i := range kinds {
-		if k := &kinds[i]; answers(k) && errors.Is(err, k.Err) {
+		if k := &kinds[i]; has(k) && errors.Is(err, k.Err) {
 			return *k
 		}
 	}

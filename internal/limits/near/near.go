@@ -44,35 +44,35 @@ func Distance(a, b string) int {
 const minPrefix = 2
 
 // Begins reports whether a name starts with the one asked for, which is long enough to mean it.
-func Begins(name, asked string) bool {
-	return len(asked) >= minPrefix && strings.HasPrefix(name, asked)
+func Begins(name, want string) bool {
+	return len(want) >= minPrefix && strings.HasPrefix(name, want)
 }
 
 // Off returns how far a name is from the one asked for, and whether it is near. A name that starts with the one asked
 // for is as near as one with a typing error. Names whose lengths differ too much are not compared: the result is then a
 // lower bound.
-func Off(name, asked string) (int, bool) {
-	near := max(1, min(len(name), len(asked))/4)
-	if Begins(name, asked) {
-		return min(len(name)-len(asked), 1), true
+func Off(name, want string) (int, bool) {
+	near := max(1, min(len(name), len(want))/4)
+	if Begins(name, want) {
+		return min(len(name)-len(want), 1), true
 	}
-	if off := max(len(name), len(asked)) - min(len(name), len(asked)); off > near {
+	if off := max(len(name), len(want)) - min(len(name), len(want)); off > near {
 		return off, false
 	}
-	off := Distance(name, asked)
+	off := Distance(name, want)
 	return off, off <= near
 }
 
 // Names returns at most three names that are near the one asked for, nearest first. Their order decides between equal
 // ones.
-func Names(asked string, names []string) []string {
+func Names(want string, names []string) []string {
 	type candidate struct {
 		name string
 		off  int
 	}
 	var found []candidate
 	for _, n := range names {
-		if off, ok := Off(n, asked); ok {
+		if off, ok := Off(n, want); ok {
 			found = append(found, candidate{n, off})
 		}
 	}

@@ -20,8 +20,8 @@ func TestDistance(t *testing.T) {
 func TestNames(t *testing.T) {
 	flags := []string{"temperature", "threads", "think", "top-k", "top-p", "max-tokens", "json"}
 	for _, c := range []struct {
-		asked string
-		want  []string
+		name string
+		want []string
 	}{
 		{"temprature", []string{"temperature"}},
 		{"tempreature", []string{"temperature"}},
@@ -34,8 +34,8 @@ func TestNames(t *testing.T) {
 		{"bogus", nil},
 		{"", nil},
 	} {
-		if got := Names(c.asked, flags); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.asked, got, c.want)
+		if got := Names(c.name, flags); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }

@@ -55,28 +55,28 @@ func (c *Choices) Joined(most int, separator string, next func() string) string 
 	return strings.Join(list, separator)
 }
 
-// Answers are decisions of a server whose requests run at the same time. Those for a request depend on what it is and
-// on how often it was asked, so that the same input has the same answers. It is safe for concurrent use.
-type Answers struct {
-	mu    sync.Mutex
-	data  []byte
-	asked map[string]int
-	total int
+// Decisions are the decisions of a server that handles requests concurrently. They depend on the input, on the request,
+// and on the number of equal requests before it, but not on the order of other requests. It is safe for concurrent use.
+type Decisions struct {
+	mu       sync.Mutex
+	data     []byte
+	requests map[string]int
+	total    int
 }
 
 // Begin starts with another input.
-func (a *Answers) Begin(data []byte) {
+func (a *Decisions) Begin(data []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.data, a.asked, a.total = data, map[string]int{}, 0
+	a.data, a.requests, a.total = data, map[string]int{}, 0
 }
 
-// To returns the decisions for a request, such as "GET /path", and how often it was asked before.
-func (a *Answers) To(request string) (c *Choices, turn int) {
+// To returns the decisions for a request, such as "GET /path", and the number of equal requests before it.
+func (a *Decisions) To(request string) (c *Choices, turn int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	turn = a.asked[request]
-	a.asked[request]++
+	turn = a.requests[request]
+	a.requests[request]++
 	a.total++
 	if len(a.data) == 0 {
 		return NewChoices(nil), turn
@@ -88,7 +88,7 @@ func (a *Answers) To(request string) (c *Choices, turn int) {
 }
 
 // Requests returns the number of requests since Begin.
-func (a *Answers) Requests() int {
+func (a *Decisions) Requests() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.total

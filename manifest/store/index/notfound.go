@@ -43,9 +43,9 @@ func NotFound(idx ocispec.Index, want manifest.Name) error {
 		if !ok {
 			continue
 		}
-		have, asked := strings.ToLower(n.Path), strings.ToLower(want.Path)
-		off, ok := near.Off(have, asked)
-		if have, asked := path.Base(have), path.Base(asked); have == asked || near.Begins(have, asked) {
+		have, wanted := strings.ToLower(n.Path), strings.ToLower(want.Path)
+		off, ok := near.Off(have, wanted)
+		if have, wanted := path.Base(have), path.Base(wanted); have == wanted || near.Begins(have, wanted) {
 			off, ok = min(off, 1), true
 		}
 		if ok {

@@ -54,7 +54,7 @@ type echo struct {
 func newTextWriter(events *wire.Stream, m *server.Model, n int, logs bool) *textWriter {
 	a := &textWriter{m: m, logs: logs, choices: make([]textChoice, n), events: events}
 	a.frame = textCompletionJSON{ID: server.NewID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(),
-		Model: m.Asked(), Fingerprint: fingerprint(m)}
+		Model: m.RequestedName(), Fingerprint: fingerprint(m)}
 	return a
 }
 

@@ -50,7 +50,7 @@ var noSamples = map[string]bool{
 }
 
 // Responses, messages of streams and errors match the document.
-func TestOpenAPIAnswers(t *testing.T) {
+func TestOpenAPIResponses(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
 	for _, r := range f.AllEndpoints() {
@@ -105,7 +105,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 			continue
 		}
 		method, path := split(key)
-		status, text := f.Ask(t, r.Method, askedPath(r.Path), "{")
+		status, text := f.Ask(t, r.Method, pathOf(r.Path), "{")
 		if status < 400 {
 			t.Errorf("%s: an incomplete request has status %d", key, status)
 		}
@@ -119,7 +119,7 @@ func (f *fixture) sample(t *testing.T, r server.Endpoint, s server.Sample) (kind
 	t.Helper()
 	path := s.Path
 	if path == "" {
-		path = askedPath(r.Path)
+		path = pathOf(r.Path)
 	}
 	if s.Stores != "" {
 		collection, _, _ := strings.Cut(r.Path, "/{")

@@ -130,7 +130,7 @@ func newChatWriter(events *wire.Stream, m *server.Model, n int, q *chatCompletio
 	a := &chatWriter{m: m, events: events, logProbs: q.LogProbs, tools: set, legacy: q.legacy(),
 		choices: make([]chatChoice, n)}
 	a.frame = chatCompletionJSON{ID: server.NewID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(),
-		Model: m.Asked(), Fingerprint: fingerprint(m)}
+		Model: m.RequestedName(), Fingerprint: fingerprint(m)}
 	return a
 }
 

@@ -43,13 +43,13 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// Answers that are compressed although nobody asked are read, as far as that is possible.
+// Responses that are compressed without a request for it are read, as far as possible.
 func TestCompressed(t *testing.T) {
 	for coding, want := range map[string]string{"gzip": "", "deflate": "", "br": `compressed as "br"`} {
 		for _, what := range []func(*http.Request) bool{isTree, isInfo, isFile} {
 			h := start(t)
 			h.Add("tiny/model", few())
-			answers(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
+			respond(h, func(next http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 				if cdn || !what(r) || strings.HasSuffix(r.URL.Path, ".safetensors") {
 					return false
 				}
@@ -62,7 +62,7 @@ func TestCompressed(t *testing.T) {
 	for name, body := range map[string]string{"not gzip": "plain text", "nothing": ""} {
 		h := start(t)
 		h.Add("tiny/model", few())
-		answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+		respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 			if !isTree(r) {
 				return false
 			}
@@ -74,8 +74,8 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// wrongAnswers are bodies that come with status 200 in the place of a file or an answer.
-var wrongAnswers = map[string]string{
+// wrongResponses are bodies that come with status 200 in the place of a file or a document.
+var wrongResponses = map[string]string{
 	"empty":   "",
 	"message": `{"Code": 500, "Success": false, "Message": "busy"}`,
 	"page":    "<!DOCTYPE html><html><body>Please log in</body></html>",
@@ -83,8 +83,8 @@ var wrongAnswers = map[string]string{
 }
 
 // Wrong answers are asked for again, some times, and are told in the end.
-func TestWrongAnswers(t *testing.T) {
-	for what, body := range wrongAnswers {
+func TestWrongResponses(t *testing.T) {
+	for what, body := range wrongResponses {
 		for _, of := range []struct {
 			name string
 			is   func(r *http.Request, cdn bool) bool
@@ -99,7 +99,7 @@ func TestWrongAnswers(t *testing.T) {
 				h.Add("tiny/model", few())
 				var mu sync.Mutex
 				left := times
-				answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
+				respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 					mu.Lock()
 					defer mu.Unlock()
 					if !of.is(r, cdn) || left == 0 {
@@ -130,7 +130,7 @@ func TestWrongAnswers(t *testing.T) {
 func TestLongerFile(t *testing.T) {
 	h := start(t)
 	h.Add("tiny/model", map[string]hubtest.Content{"LICENSE": hubtest.Bytes("MIT")})
-	answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
+	respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, _ bool) bool {
 		if !isFile(r) {
 			return false
 		}
@@ -158,7 +158,7 @@ func TestRefusedAddress(t *testing.T) {
 			var mu sync.Mutex
 			refused := map[string]bool{}
 			var first sync.Once
-			answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
+			respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				answered := false
@@ -196,7 +196,7 @@ func TestStatuses(t *testing.T) {
 			h := start(t)
 			h.Add("tiny/model", few())
 			var once sync.Once
-			answers(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) (answered bool) {
+			respond(h, func(_ http.Handler, w http.ResponseWriter, r *http.Request, cdn bool) (answered bool) {
 				if of(r, cdn) {
 					once.Do(func() {
 						w.WriteHeader(status)

@@ -14,8 +14,8 @@ import (
 	"github.com/ingotml/ingot/server/servertest"
 )
 
-// largeAnswers are requests with answers that no buffer of a connection holds.
-func (f *fixture) largeAnswers(t *testing.T) map[string]string {
+// largeResponses are requests whose responses no buffer of a connection holds.
+func (f *fixture) largeResponses(t *testing.T) map[string]string {
 	t.Helper()
 	m, err := f.Find(t.Context(), "talk")
 	if err != nil {
@@ -27,16 +27,16 @@ func (f *fixture) largeAnswers(t *testing.T) map[string]string {
 			longest, size = id, len(token)
 		}
 	}
-	ids := strings.Repeat(fmt.Sprint(longest)+",", answerSize/size)
+	ids := strings.Repeat(fmt.Sprint(longest)+",", responseSize/size)
 	return map[string]string{
 		"/v1/detokenize": `{"model":"talk","tokens":[` + strings.TrimSuffix(ids, ",") + `]}`,
-		"/v1/tokenize":   `{"model":"talk","return_token_strs":true,"prompt":"` + strings.Repeat("zq", answerSize/8) + `"}`,
+		"/v1/tokenize":   `{"model":"talk","return_token_strs":true,"prompt":"` + strings.Repeat("zq", responseSize/8) + `"}`,
 		"/api/show":      `{"model":"licensed"}`,
 	}
 }
 
 // answerSize is more than the buffers of a connection have, and less than a text may have.
-const answerSize = 7 << 20
+const responseSize = 7 << 20
 
 // unread sends a request whose answer it does not read.
 func (f *fixture) unread(t *testing.T, key, path, body string) net.Conn {
@@ -69,19 +69,19 @@ func serveLicensed(t *testing.T) *fixture {
 		withKeys(t, "alice ka\nbob kb\n", io.Discard)(o)
 		o.MaxBody = 32 << 20 // 256 MiB for all requests
 		servertest.Create(t, o.Store, "licensed", modelfile.Command{Name: modelfile.License,
-			Value: strings.Repeat("as is ", answerSize/6)})
+			Value: strings.Repeat("as is ", responseSize/6)})
 	})
 }
 
-// Answers count until their clients have read them. Those that one client does not read keep it out, but not others.
-func TestUnreadAnswers(t *testing.T) {
+// Responses count until their clients have read them. A client that reads none is kept out; others are not.
+func TestUnreadResponses(t *testing.T) {
 	f := serveLicensed(t)
 	f.SetMemoryWait(50*time.Millisecond, time.Hour)
-	for path, body := range f.largeAnswers(t) {
+	for path, body := range f.largeResponses(t) {
 		conn := f.unread(t, "ka", path, body)
-		f.holds(t, path, func(held int64) bool { return held >= answerSize })
+		f.holds(t, path, func(held int64) bool { return held >= responseSize })
 		time.Sleep(20 * time.Millisecond) // if it were released before the client has read it, this would show
-		f.holds(t, path, func(held int64) bool { return held >= answerSize })
+		f.holds(t, path, func(held int64) bool { return held >= responseSize })
 		var others []net.Conn
 		refused := false
 		for range 40 { // more than fit into the share
@@ -93,7 +93,7 @@ func TestUnreadAnswers(t *testing.T) {
 			before, _ := f.HeldBodies()
 			others = append(others, f.unread(t, "ka", path, body))
 			for range 200 { // until its answer is held, or it is refused
-				if held, _ := f.HeldBodies(); held >= before+answerSize {
+				if held, _ := f.HeldBodies(); held >= before+responseSize {
 					break
 				}
 				time.Sleep(10 * time.Millisecond)
@@ -121,7 +121,7 @@ func TestUnreadAnswers(t *testing.T) {
 // Clients that do not read, or do not send, are cut when others wait for what they hold, and only then.
 func TestIdleClientsAreCut(t *testing.T) {
 	f := serveLicensed(t)
-	large := f.largeAnswers(t)["/v1/detokenize"]
+	large := f.largeResponses(t)["/v1/detokenize"]
 	begins := `{"model":"none","prompt":"` + strings.Repeat("x", 7<<20)
 	for name, idle := range map[string]func() net.Conn{
 		"unread answers": func() net.Conn { return f.unread(t, "ka", "/v1/detokenize", large) },
@@ -139,7 +139,7 @@ func TestIdleClientsAreCut(t *testing.T) {
 		for _, key := range []string{"ka", "kb"} {
 			f.SetMemoryWait(5*time.Second, 100*time.Millisecond)
 			conn := idle()
-			f.holds(t, name, func(held int64) bool { return held >= answerSize })
+			f.holds(t, name, func(held int64) bool { return held >= responseSize })
 			second := idle()
 			for range 2 {
 				if response, text := f.send(t, "/v1/detokenize", large, key); response.StatusCode != 200 {
@@ -156,7 +156,7 @@ func TestIdleClientsAreCut(t *testing.T) {
 // A text that no prompt may have is refused before it is made, however few tokens stand for it.
 func TestLongTexts(t *testing.T) {
 	f := serveLicensed(t)
-	large := f.largeAnswers(t)["/v1/detokenize"]
+	large := f.largeResponses(t)["/v1/detokenize"]
 	ids := large[strings.IndexByte(large, '[')+1 : len(large)-2]
 	more := `{"model":"talk","tokens":[` + ids + "," + ids + `]}`
 	if response, text := f.send(t, "/v1/detokenize", more, "ka"); response.StatusCode != 400 ||
