@@ -79,6 +79,7 @@ type Outcome struct {
 func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outcome, err error) {
 	m, left := s.metrics.StartResponse(j.model.Name(), j.Begun), false
 	defer func() { m.Finish(o.Done, left || ctx.Err() != nil) }()
+	defer s.gate.Yield()()
 	within, cancel := runtime.WithDeadline(ctx, j.Request.Deadline, time.Since(j.Begun))
 	defer cancel()
 	if queued := j.Request.Queued; queued != nil {

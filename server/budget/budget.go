@@ -38,6 +38,7 @@ type Budget struct {
 
 	mu      sync.Mutex
 	free    int64
+	dirty   int64              // was given back since the process last returned memory to the system
 	clients map[string]*client // that hold or wait for something
 	queue   []*waiter          // first come first
 }
@@ -78,7 +79,8 @@ func (b *Budget) Waiting() int {
 	return len(b.queue)
 }
 
-// large is a release after which the memory is returned to the system, before another request allocates as much.
+// large is a release after which the memory is returned to the system, before another request allocates as much. So is
+// the memory of many releases once nothing is held.
 const large = 64 << 20
 
 // Take takes n bytes for the client of the context's request, and waits if necessary. More than the total is the total.
@@ -90,9 +92,6 @@ func (b *Budget) Take(ctx context.Context, n int64) (release func(), err error) 
 		return nil, err
 	}
 	return func() {
-		if n >= large {
-			debug.FreeOSMemory()
-		}
 		b.give(name, nil, n)
 	}, nil
 }
@@ -216,11 +215,21 @@ func (b *Budget) cutIdle(w *waiter, now time.Time) {
 
 // give returns memory that was taken.
 func (b *Budget) give(name string, a *Account, n int64) {
+	if n >= large {
+		debug.FreeOSMemory() // before the next one gets it
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.of(name)
 	c.held -= n
 	b.free += n
+	if b.dirty += n; n >= large {
+		b.dirty = 0
+	}
+	if b.free == b.o.Total && b.dirty >= large {
+		b.dirty = 0
+		go debug.FreeOSMemory()
+	}
 	if a != nil {
 		delete(c.accounts, a)
 	}

@@ -19,11 +19,15 @@ const (
 
 // Gate lets few long computations run at a time, in turns. The next turn is of the one whose wait exceeds what it and
 // its client have computed by most: a client with many long computations does not delay another's short one, and none
-// waits for ever. Short computations never wait.
+// waits for ever. Short computations never wait. While the processors have other work ([Gate.Yield]), each turn is
+// followed by a pause of the same length.
 type Gate struct {
+	after func(time.Duration, func()) // calls a function later
+
 	mu      sync.Mutex
 	begun   time.Time
 	open    int // turns that nobody has
+	other   int // kinds of work that the processors have besides
 	waiting []*waiter
 	clients map[string]*client
 }
@@ -44,7 +48,19 @@ func NewGate(turns int) *Gate {
 	if turns == 0 {
 		turns = max(1, runtime.GOMAXPROCS(0)/2)
 	}
-	return &Gate{begun: time.Now(), open: turns, clients: map[string]*client{}}
+	after := func(d time.Duration, f func()) { time.AfterFunc(d, f) }
+	return &Gate{after: after, begun: time.Now(), open: turns, clients: map[string]*client{}}
+}
+
+// Yield says that the processors have other work, such as a model's, until done is called.
+func (g *Gate) Yield() (done func()) {
+	add := func(n int) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.other += n
+	}
+	add(1)
+	return func() { add(-1) }
 }
 
 type joined struct {
@@ -115,12 +131,13 @@ func (g *Gate) pass(t *turn, busy time.Duration) *waiter {
 		c.long++
 	}
 	c.busy += t.used
+	used := t.used
 	t.used = 0
-	if t.held && len(g.waiting) == 0 {
+	if t.held && len(g.waiting) == 0 && g.other == 0 {
 		return nil
 	}
 	if t.held {
-		g.open++
+		g.free(used)
 	}
 	t.held = true // or will, unless it is dropped
 	w := &waiter{order: time.Since(g.begun) + busy + c.busy, turn: make(chan struct{})}
@@ -132,6 +149,20 @@ func (g *Gate) pass(t *turn, busy time.Duration) *waiter {
 	default:
 		return w
 	}
+}
+
+// free takes a turn back that lasted for a time. The caller has locked mu, and calls next.
+func (g *Gate) free(used time.Duration) {
+	if g.other == 0 {
+		g.open++
+		return
+	}
+	g.after(used, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.open++
+		g.next()
+	})
 }
 
 // next gives turns to those who wait.
@@ -167,7 +198,7 @@ func (t *turn) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t.held {
-		g.open++
+		g.free(t.used)
 		g.next()
 	}
 	if c := g.clients[t.of.client]; c.long > 1 {

@@ -165,6 +165,40 @@ func TestSlices(t *testing.T) {
 	second.leave()
 }
 
+// While the processors have other work, a turn is free again after a pause as long as it was.
+func TestYield(t *testing.T) {
+	s := newScene(t, 1)
+	type pause struct {
+		time.Duration
+		end func()
+	}
+	pauses := make(chan pause, 10)
+	s.gate.after = func(d time.Duration, end func()) { pauses <- pause{d, end} }
+	one := s.request("a", "one")
+	s.compute(one, free, false)
+	done := s.gate.Yield()
+	s.compute(one, slice, true) // for itself: nobody else waits
+	p := <-pauses
+	if p.Duration != slice {
+		t.Errorf("a pause of %v, want %v", p.Duration, slice)
+	}
+	p.end()
+	if name := <-s.passed; name != "one" {
+		t.Error(name)
+	}
+	done()
+	s.compute(one, 3*slice, false)
+	defer s.gate.Yield()()
+	one.leave()
+	if s.gate.open != 0 {
+		t.Error("a turn has no pause after its end")
+	}
+	(<-pauses).end()
+	if s.gate.open != 1 {
+		t.Error("the turn is lost")
+	}
+}
+
 // A request that ends while it waits gives up its place, or the turn that it was given meanwhile.
 func TestLeavingWhileWaiting(t *testing.T) {
 	s := newScene(t, 1)
