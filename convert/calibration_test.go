@@ -141,9 +141,7 @@ func wantCodes(t *testing.T, to quantize.Type, file string, src tensor, from qua
 	if err != nil {
 		t.Fatal(err)
 	}
-	size, groups := to.GroupSizes(quantize.F32), len(rows)/to.Group()
-	b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
-		Biases: make([]byte, groups*size.Biases)}
+	b := to.NewBlocks(quantize.F32, len(rows)/to.Group())
 	if err := coder.Encode(b, rows); err != nil {
 		t.Fatal(err)
 	}

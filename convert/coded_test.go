@@ -249,10 +249,8 @@ func TestFP8IsDequantizedOnce(t *testing.T) {
 	mustCreate(t, store, "x", from(c.write(t, t.TempDir())),
 		Options{Precision: recipe.Precision{Type: quantize.Int4, Uniform: true}})
 	_, have := arrays(t, store, mustResolve(t, store, "x").Image, name)
-	size := quantize.Int4.GroupSizes(quantize.F32)
 	groups := int(n) / quantize.Int4.Group()
-	want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
-		Biases: make([]byte, groups*size.Biases)}
+	want := quantize.Int4.NewBlocks(quantize.F32, groups)
 	if err := quantize.Int4.Encode(want, values, quantize.F32); err != nil {
 		t.Fatal(err)
 	}

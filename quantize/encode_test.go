@@ -16,9 +16,7 @@ func elements(d DType, v ...float32) []byte {
 }
 
 func buffers(q Type, src []byte, from DType) Blocks {
-	size := q.GroupSizes(from)
-	groups := len(src) / size.Source
-	return Blocks{make([]byte, groups*size.Packed), make([]byte, groups*size.Scales), make([]byte, groups*size.Biases)}
+	return q.NewBlocks(from, len(src)/q.GroupSizes(from).Source)
 }
 
 func TestNotFinite(t *testing.T) {

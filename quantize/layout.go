@@ -24,6 +24,15 @@ func (t Type) GroupSizes(src DType) Sizes {
 	return Sizes{Source: n * t.Group(), Packed: t.Group() * t.Bits() / 8, Scales: 1}
 }
 
+// NewBlocks returns the arrays for a number of groups of elements of type src. They are empty if t does not accept src.
+func (t Type) NewBlocks(src DType, groups int) Blocks {
+	size := t.GroupSizes(src)
+	return Blocks{
+		Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+		Biases: make([]byte, groups*size.Biases),
+	}
+}
+
 // check returns an error if elements of type src cannot become t.
 func (t Type) check(src DType) error {
 	switch {

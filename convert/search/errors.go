@@ -214,16 +214,12 @@ func (r *rows) code(o *option, in *input) ([]float32, error) {
 	if coding.Calibrated != nil {
 		scales = quantize.F32
 	}
-	size := o.of.GroupSizes(scales)
-	b := quantize.Blocks{
-		Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
-		Biases: make([]byte, groups*size.Biases),
-	}
+	b := o.of.NewBlocks(scales, groups)
 	var err error
 	if coding.Calibrated == nil {
 		err = o.of.Encode(b, r.raw, r.from)
 	} else {
-		err = r.calibrate(b, o, in, size)
+		err = r.calibrate(b, o, in)
 	}
 	if err != nil {
 		return nil, err
@@ -236,7 +232,7 @@ func (r *rows) code(o *option, in *input) ([]float32, error) {
 }
 
 // calibrate quantizes rows as the image will have them.
-func (r *rows) calibrate(b quantize.Blocks, o *option, in *input, size quantize.Sizes) error {
+func (r *rows) calibrate(b quantize.Blocks, o *option, in *input) error {
 	var factors []*weighted.Factor
 	if o.planned.Coding.Calibrated.Method == weighted.Compensate {
 		factors = in.factors
@@ -245,7 +241,7 @@ func (r *rows) calibrate(b quantize.Blocks, o *option, in *input, size quantize.
 	if err != nil {
 		return err
 	}
-	each := r.width / o.of.Group()
+	size, each := o.of.GroupSizes(quantize.F32), r.width/o.of.Group()
 	for i, matrix := range r.matrices {
 		at := i * each
 		part := func(all []byte, one int) []byte { return all[at*one:][:each*one] }

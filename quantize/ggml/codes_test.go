@@ -10,14 +10,6 @@ import (
 	"github.com/ingotml/ingot/quantize/ggml"
 )
 
-// arrays returns the arrays of a format for n groups.
-func arrays(format quantize.Type, scales quantize.DType, n int) quantize.Blocks {
-	s := format.GroupSizes(scales)
-	return quantize.Blocks{
-		Packed: make([]byte, n*s.Packed), Scales: make([]byte, n*s.Scales), Biases: make([]byte, n*s.Biases),
-	}
-}
-
 // engine returns the values of a format's codes in float32. Affine scales are widened first, since the engine computes
 // in their type.
 func engine(t *testing.T, format quantize.Type, b quantize.Blocks, scales quantize.DType, n int) []float32 {
@@ -67,7 +59,7 @@ func testRecode(t *testing.T, kind ggml.Type, scales quantize.DType) {
 	n := elements / c.Format.Group()
 	kept := 0
 	for ; len(src) > 0; src = src[size:] {
-		dst := arrays(c.Format, scales, n)
+		dst := c.Format.NewBlocks(scales, n)
 		worst, err := kind.Recode(dst, scales, src[:size])
 		if errors.Is(err, ggml.ErrRange) {
 			continue
@@ -99,7 +91,7 @@ func testRecode(t *testing.T, kind ggml.Type, scales quantize.DType) {
 func TestRecodeErrors(t *testing.T) {
 	large := make([]byte, 18)
 	binary.LittleEndian.PutUint16(large, 0x7bff) // 65504, whose bias of -8 times it is not a float16
-	dst := arrays(quantize.Int4.WithGroup(32), quantize.F16, 1)
+	dst := quantize.Int4.WithGroup(32).NewBlocks(quantize.F16, 1)
 	_, err := ggml.Q4_0.Recode(dst, quantize.F16, large)
 	if !errors.Is(err, ggml.ErrRange) || err.Error() != "scale out of range: block 0 of Q4_0" {
 		t.Error(err)
@@ -113,7 +105,7 @@ func TestRecodeErrors(t *testing.T) {
 	if _, err := ggml.Q6_K.Recode(dst, quantize.F16, nil); !errors.Is(err, ggml.ErrType) {
 		t.Error(err)
 	}
-	wide := arrays(quantize.Int4.WithGroup(32), quantize.F32, 1)
+	wide := quantize.Int4.WithGroup(32).NewBlocks(quantize.F32, 1)
 	if _, err := ggml.Q4_0.Recode(wide, quantize.F32, large); err != nil {
 		t.Error(err)
 	}

@@ -21,7 +21,7 @@ func TestCompose(t *testing.T) {
 		elements, size := kind.Block()
 		n, same := elements/c.Format.Group(), 0
 		for src := testBlocks(kind)[:300*size]; len(src) > 0; src = src[size:] {
-			b := arrays(c.Format, quantize.F32, n)
+			b := c.Format.NewBlocks(quantize.F32, n)
 			if _, err := kind.Recode(b, quantize.F32, src[:size]); err != nil {
 				continue
 			}
@@ -53,7 +53,7 @@ func equal(a, b []float32) bool {
 // A wider group becomes blocks with the same scale; a scale that float16 cannot hold is an error.
 func TestComposeWide(t *testing.T) {
 	format := quantize.Int4.WithGroup(64)
-	b := arrays(format, quantize.F32, 1)
+	b := format.NewBlocks(quantize.F32, 1)
 	for i := range b.Packed {
 		b.Packed[i] = byte(7 * i)
 	}

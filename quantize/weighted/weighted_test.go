@@ -55,11 +55,7 @@ func matrix(rows, n int) (w, squares, moments []float32) {
 }
 
 func blocksOf(t quantize.Type, elements int) quantize.Blocks {
-	size, groups := t.GroupSizes(quantize.F32), elements/t.Group()
-	return quantize.Blocks{
-		Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
-		Biases: make([]byte, groups*size.Biases),
-	}
+	return t.NewBlocks(quantize.F32, elements/t.Group())
 }
 
 // decoded returns the values that the engine sees.

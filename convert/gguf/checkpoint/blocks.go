@@ -99,11 +99,7 @@ func (b blocks) Codes(dst quantize.Blocks, begin, count int64) error {
 	size, group := c.Format.GroupSizes(b.scales), int64(c.Format.Group())
 	to := dst
 	if n != count {
-		groups := int(n / group)
-		to = quantize.Blocks{
-			Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
-			Biases: make([]byte, groups*size.Biases),
-		}
+		to = c.Format.NewBlocks(b.scales, int(n/group))
 	}
 	rounded, err := b.Type.Recode(to, b.scales, raw)
 	if err != nil {

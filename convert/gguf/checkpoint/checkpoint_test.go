@@ -69,11 +69,8 @@ func codes(t *testing.T, w packed.Weight, begin, count int64) []float32 {
 	if w.Scales != "" {
 		scales = quantize.DType(w.Scales)
 	}
-	size, groups := w.Type.GroupSizes(scales), int(count)/w.Type.Group()
-	b := quantize.Blocks{
-		Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
-		Biases: make([]byte, groups*size.Biases),
-	}
+	groups := int(count) / w.Type.Group()
+	b := w.Type.NewBlocks(scales, groups)
 	if err := w.Read.Codes(b, begin, count); err != nil {
 		t.Fatal(err)
 	}
