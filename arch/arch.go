@@ -10,7 +10,7 @@
 //
 // Large types continue in X_table.go and the like. The tests of package models/all name what a registered type lacks.
 //
-// Import, verification and loading share this table. A checkpoint that passes [Table.Check] can therefore be loaded by
+// Import, verification and loading share this table. A checkpoint that passes [table.Table.Check] can therefore be loaded by
 // the model of that type.
 //
 // A configuration is untrusted input. Every number is bounded, so that no product of sizes overflows an int64. Every
@@ -23,14 +23,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/gguf"
+	"github.com/ingotml/ingot/arch/precision"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
 // ErrUnknownArchitecture reports a configuration of a model type that is not supported.
 var ErrUnknownArchitecture = errors.New("unknown architecture")
-
-// ErrConfig reports a config.json that cannot be used: broken JSON, a missing key, or a value out of bounds.
-var ErrConfig = errors.New("bad configuration")
 
 // Arch is one model type.
 type Arch struct {
@@ -58,7 +59,7 @@ type Arch struct {
 	// Names are other names of keys that transformers reads, in pairs: the key that is read here, and its other name.
 	Names []string
 	// GGUF are the ways in which llama.cpp writes models of this type; nil = it does not.
-	GGUF []GGUF
+	GGUF []gguf.Map
 	Docs Docs
 }
 
@@ -72,35 +73,22 @@ type Docs struct {
 	Reference string // beside that code; default: none
 }
 
-// Model is a parsed configuration. The dynamic type depends on the model type: *[Llama] for llama.
+// Model is a parsed configuration. The dynamic type depends on the model type: *[types.Llama] for llama.
 type Model interface {
-	Facts() Facts
+	Facts() config.Facts
 	// State returns what each layer keeps of a sequence, or several states of each layer, in order. Memory planning, and
 	// the caches that a model runs with, follow from it. A model without layers of its own returns nil.
-	State() []LayerState
+	State() []config.LayerState
 	// Table returns the tensor table.
-	Table() Table
+	Table() table.Table
 	// Rules returns the precision rules: the type of each tensor when the model is quantized.
-	Rules() Rules
-}
-
-// Facts are the properties of a model that users and registries see. A runtime reads the model's own struct instead.
-type Facts struct {
-	ModelType    string // as in [Arch]
-	Architecture string // class name, as published
-	DType        string // type that the configuration declares, e.g. "bfloat16"; "" if it declares none
-	Vocab        int64
-	Hidden       int64
-	Layers       int64
-	Context      int64 // longest sequence that the model was trained for or that its rope is scaled to
-	Params       int64 // elements of all tensors in the table that are not optional
-	Wide         bool  // activations exceed the range of float16
+	Rules() precision.Rules
 }
 
 var known []Arch
 
-// register adds a model type. Each file of this package calls it from its init.
-func register(a Arch) {
+// Register adds a model type. Each file of this package calls it from its init.
+func Register(a Arch) {
 	parse := a.Parse
 	a.Parse = func(config []byte) (Model, error) {
 		if err := a.checkShared(config); err != nil {
@@ -114,22 +102,22 @@ func register(a Arch) {
 
 // checkShared refuses what the library's own code reads of the configurations of all types. A decoder that attends in
 // both directions has the tensors of a decoder with a causal mask, so that nothing else tells them apart.
-func (a Arch) checkShared(config []byte) error {
-	top, text, err := openText(config)
+func (a Arch) checkShared(data []byte) error {
+	top, text, err := config.OpenText(data)
 	if err != nil {
 		return err
 	}
-	for _, o := range []object{top, text} {
-		if !o.boolean("is_causal", true) {
-			o.fail("is_causal", "be true: this model attends in both directions, and encoders are not supported")
+	for _, o := range []config.Object{top, text} {
+		if !o.Bool("is_causal", true) {
+			o.Fail("is_causal", "be true: this model attends in both directions, and encoders are not supported")
 		}
-		if layers, ok := o.object("per_layer_config"); ok && !a.PerLayer {
-			o.fail("per_layer_config", fmt.Sprintf("be empty: layers that differ (%s) are not supported for this type",
-				clip.Line(strings.Join(sortedKeys(layers.raw), ", "), maxQuoted)))
+		if layers, ok := o.Object("per_layer_config"); ok && !a.PerLayer {
+			o.Fail("per_layer_config", fmt.Sprintf("be empty: layers that differ (%s) are not supported for this type",
+				clip.Line(strings.Join(config.SortedKeys(layers.Keys), ", "), config.MaxQuoted)))
 		}
-		o.checkFixed(a.ModelType, top.str("model_type", ""))
+		checkFixed(o, a.ModelType, top.String("model_type", ""))
 	}
-	return top.failed()
+	return top.Failed()
 }
 
 // All returns the known model types, sorted by name.
@@ -137,14 +125,14 @@ func All() []Arch { return slices.Clone(known) }
 
 // Detect parses a config.json by its model_type or, if it has none, by its architectures. If both are present they must
 // agree: llama's table does not describe a llama body under a different head.
-func Detect(config []byte) (Model, error) {
-	o, err := parseObject(config)
+func Detect(data []byte) (Model, error) {
+	o, err := config.Parse(data)
 	if err != nil {
 		return nil, err
 	}
-	modelType := o.str("model_type", "")
-	classes := o.strs("architectures")
-	if err := o.failed(); err != nil {
+	modelType := o.String("model_type", "")
+	classes := o.Strings("architectures")
+	if err := o.Failed(); err != nil {
 		return nil, err
 	}
 	for _, a := range known {
@@ -153,11 +141,11 @@ func Detect(config []byte) (Model, error) {
 			matches = matches || slices.Contains(a.Architectures, c) || a.isBase(c)
 		}
 		if matches && (modelType == "" || a.goesBy(modelType)) {
-			return a.Parse(config)
+			return a.Parse(data)
 		}
 	}
-	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (%s%s)", clip.Line(modelType, maxQuoted),
-		clipAll(classes), ErrUnknownArchitecture, otherHead(classes), alternatives(modelType))
+	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (%s%s)", clip.Line(modelType, config.MaxQuoted),
+		config.ClipAll(classes), ErrUnknownArchitecture, otherHead(classes), alternatives(modelType))
 }
 
 // goesBy reports whether a model_type is one of the architecture.

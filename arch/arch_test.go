@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 )
 
 const base = `"model_type":"llama","architectures":["LlamaForCausalLM"],"vocab_size":384,"hidden_size":64,` +
@@ -32,9 +35,9 @@ func with(t *testing.T, pairs ...string) []byte {
 	return out
 }
 
-func mustLlama(t *testing.T, pairs ...string) *Llama {
+func mustLlama(t *testing.T, pairs ...string) *types.Llama {
 	t.Helper()
-	m, err := ParseLlama(with(t, pairs...))
+	m, err := types.ParseLlama(with(t, pairs...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +45,13 @@ func mustLlama(t *testing.T, pairs ...string) *Llama {
 }
 
 func TestLlamaDefaults(t *testing.T) {
-	want := &Llama{
-		Common: Common{
+	want := &types.Llama{
+		Common: config.Common{
 			Architecture: "LlamaForCausalLM", Vocab: 384, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 4, HeadDim: 16,
 			Context: 2048, NormEps: 1e-6, BOS: []int32{1}, EOS: []int32{2}, Prefix: "model.",
 		},
 		Intermediate: 96, Activation: "silu",
-		Rope: Rope{Type: RopeDefault, Theta: 10000, PartialFactor: 1},
+		Rope: config.Rope{Type: config.RopeDefault, Theta: 10000, PartialFactor: 1},
 	}
 	if d := cmp.Diff(want, mustLlama(t)); d != "" {
 		t.Error(d)
@@ -60,14 +63,14 @@ func TestLlamaKeys(t *testing.T) {
 		"attention_bias", "true", "mlp_bias", "true", "tie_word_embeddings", "true", "max_position_embeddings", "4096.0",
 		"torch_dtype", `"bfloat16"`, "bos_token_id", "null", "eos_token_id", "[5, 6]", "hidden_act", `"swish"`,
 		"rope_scaling", `{"type":"yarn","factor":4,"original_max_position_embeddings":1024}`)
-	want := &Llama{
-		Common: Common{
+	want := &types.Llama{
+		Common: config.Common{
 			Architecture: "LlamaForCausalLM", DType: "bfloat16", Vocab: 384, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 2,
 			HeadDim: 32, Context: 4096, NormEps: 1e-5, AttentionBias: true, OutputBias: true, MLPBias: true,
 			TieEmbeddings: true, EOS: []int32{5, 6}, Prefix: "model.",
 		},
 		Intermediate: 96, Activation: "silu",
-		Rope: Rope{Type: RopeYarn, Theta: 500000, PartialFactor: 1, Factor: 4, OriginalMax: 1024, BetaFast: 32, BetaSlow: 1,
+		Rope: config.Rope{Type: config.RopeYarn, Theta: 500000, PartialFactor: 1, Factor: 4, OriginalMax: 1024, BetaFast: 32, BetaSlow: 1,
 			Truncate: true},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -169,8 +172,8 @@ func TestBadConfig(t *testing.T) {
 		},
 	} {
 		t.Run(c.key+"="+c.value, func(t *testing.T) {
-			_, err := Detect(with(t, c.key, c.value))
-			if !errors.Is(err, ErrConfig) {
+			_, err := arch.Detect(with(t, c.key, c.value))
+			if !errors.Is(err, config.ErrBad) {
 				t.Fatalf("error %v, want a bad configuration", err)
 			}
 			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -192,8 +195,8 @@ func TestBadJSON(t *testing.T) {
 		{`{"model_type": 3}`, "model_type = 3: must be a string"},
 		{`{"architectures": "LlamaForCausalLM"}`, "must be a list of strings"},
 	} {
-		_, err := Detect([]byte(c.in))
-		if !errors.Is(err, ErrConfig) || !strings.HasPrefix(err.Error(), "config.json: ") ||
+		_, err := arch.Detect([]byte(c.in))
+		if !errors.Is(err, config.ErrBad) || !strings.HasPrefix(err.Error(), "config.json: ") ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want %q", c.in, err, c.want)
 		}
@@ -218,22 +221,22 @@ func TestDetect(t *testing.T) {
 		{`"rwkv"`, "-", false},
 		{"-", `["RwkvForCausalLM"]`, false},
 	} {
-		_, err := Detect(with(t, "model_type", c.modelType, "architectures", c.classes, "num_key_value_heads", "2"))
-		if c.known != (err == nil) || (!c.known && !errors.Is(err, ErrUnknownArchitecture)) {
+		_, err := arch.Detect(with(t, "model_type", c.modelType, "architectures", c.classes, "num_key_value_heads", "2"))
+		if c.known != (err == nil) || (!c.known && !errors.Is(err, arch.ErrUnknownArchitecture)) {
 			t.Errorf("model_type %s, architectures %s: error %v", c.modelType, c.classes, err)
 		}
 	}
-	_, err := Detect(with(t, "model_type", `"llama"`, "architectures", `["MambaForCausalLM"]`))
+	_, err := arch.Detect(with(t, "model_type", `"llama"`, "architectures", `["MambaForCausalLM"]`))
 	if err == nil || !strings.Contains(err.Error(), "(known: llama as LlamaForCausalLM, ") {
 		t.Errorf("a known type of another class: %v", err)
 	}
-	_, err = Detect(with(t, "model_type", `"albert"`, "architectures", `["AlbertForMaskedLM"]`))
+	_, err = arch.Detect(with(t, "model_type", `"albert"`, "architectures", `["AlbertForMaskedLM"]`))
 	want := fmt.Sprintf("config.json: model_type %q, architectures [%q]: unknown architecture "+
-		"(`ingot create --help` lists the %d known types)", "albert", "AlbertForMaskedLM", len(Types()))
+		"(`ingot create --help` lists the %d known types)", "albert", "AlbertForMaskedLM", len(arch.Types()))
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	_, err = Detect(with(t, "model_type", `"Qwen2-moe"`, "architectures", "-"))
+	_, err = arch.Detect(with(t, "model_type", `"Qwen2-moe"`, "architectures", "-"))
 	if err == nil || !strings.Contains(err.Error(), "unknown architecture (similar: qwen2_moe, ") {
 		t.Errorf("a name like a known one: %v", err)
 	}
@@ -276,7 +279,7 @@ func TestMistral(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	m := mustLlama(t, "num_key_value_heads", "2", "tie_word_embeddings", "true", "torch_dtype", `"float16"`)
-	want := Facts{
+	want := config.Facts{
 		ModelType: "llama", Architecture: "LlamaForCausalLM", DType: "float16", Vocab: 384, Hidden: 64, Layers: 2,
 		Context: 2048,
 		Params:  384*64 + 2*(2*64+2*64*64+2*32*64+3*96*64) + 64,
@@ -293,7 +296,7 @@ func TestContextOfScaledRopes(t *testing.T) {
 		want int64
 	}{
 		{`{"rope_type":"dynamic","factor":4}`, 4 * 2048},
-		{`{"rope_type":"dynamic","factor":1e12}`, maxContext},
+		{`{"rope_type":"dynamic","factor":1e12}`, config.MaxContext},
 		{`{"rope_type":"yarn","factor":4,"original_max_position_embeddings":1024}`, 4 * 1024},
 		{`{"rope_type":"yarn","factor":4}`, 4 * 2048},
 		{`{"rope_type":"yarn","factor":4,"original_max_position_embeddings":256}`, 2048},

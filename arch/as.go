@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/internal/limits/near"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
@@ -30,14 +31,14 @@ func CheckType(modelType string) error {
 	if slices.Contains(Types(), modelType) {
 		return nil
 	}
-	return fmt.Errorf("model type %q: %w (%s)", clip.Line(modelType, maxQuoted), ErrUnknownArchitecture,
+	return fmt.Errorf("model type %q: %w (%s)", clip.Line(modelType, config.MaxQuoted), ErrUnknownArchitecture,
 		suggestions(modelType, Types(), typeList))
 }
 
 // suggestions says which of the types have a name like this one, and where all of them are listed.
 func suggestions(modelType string, types []string, where string) string {
 	text := fmt.Sprintf("%s lists the %d known types", where, len(types))
-	if names := near.Names(strings.ToLower(clip.Line(modelType, maxQuoted)), types); len(names) > 0 {
+	if names := near.Names(strings.ToLower(clip.Line(modelType, config.MaxQuoted)), types); len(names) > 0 {
 		text = "similar: " + strings.Join(names, ", ") + "; " + text
 	}
 	return text
@@ -59,28 +60,28 @@ type Retyped struct {
 }
 
 // DetectAs parses a config.json as one of modelType, one of [Types], whatever it declares.
-func DetectAs(config []byte, modelType string) (Retyped, error) {
+func DetectAs(data []byte, modelType string) (Retyped, error) {
 	if err := CheckType(modelType); err != nil {
 		return Retyped{}, err
 	}
-	o, err := parseObject(config)
+	o, err := config.Parse(data)
 	if err != nil {
 		return Retyped{}, err
 	}
-	declared, classes := o.str("model_type", ""), o.strs("architectures")
-	if err := o.failed(); err != nil {
+	declared, classes := o.String("model_type", ""), o.Strings("architectures")
+	if err := o.Failed(); err != nil {
 		return Retyped{}, err
 	}
-	m, err := Detect(config)
+	m, err := Detect(data)
 	if err == nil && declared == modelType {
-		return Retyped{Model: m, Config: config}, nil
+		return Retyped{Model: m, Config: data}, nil
 	}
 	r := Retyped{
-		Declared: fmt.Sprintf("model_type %q, architectures %q", clip.Line(declared, maxQuoted), clipAll(classes)),
+		Declared: fmt.Sprintf("model_type %q, architectures %q", clip.Line(declared, config.MaxQuoted), config.ClipAll(classes)),
 		Known:    !errors.Is(err, ErrUnknownArchitecture),
 	}
 	a := byName(modelType)
-	r.Config = asType(pyjson.Plain(config), a, modelType)
+	r.Config = asType(pyjson.Plain(data), a, modelType)
 	if r.Model, err = a.Parse(r.Config); err != nil {
 		return Retyped{}, fmt.Errorf("%w (read as %s)", err, modelType)
 	}

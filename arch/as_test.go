@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 )
 
 // A configuration is read as another type: by its keys, and with the type's defaults.
@@ -48,14 +51,14 @@ func TestDetectAs(t *testing.T) {
 				c.config = `"model_type": "new", "architectures": ["NewForCausalLM"]`
 			}
 			config := []byte("{" + c.config + ", " + kv + ", " + bare(t) + "}")
-			r, err := DetectAs(config, c.as)
+			r, err := arch.DetectAs(config, c.as)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r.Declared != c.declared || r.Known != c.known || strings.Join(r.Unread, " ") != c.unread {
 				t.Errorf("%q, known %t, unread %q", r.Declared, r.Known, r.Unread)
 			}
-			m, err := Detect(r.Config) // as a runtime does
+			m, err := arch.Detect(r.Config) // as a runtime does
 			if err != nil {
 				t.Fatalf("%v: %s", err, r.Config)
 			}
@@ -90,13 +93,13 @@ func TestDetectAsRefuses(t *testing.T) {
 		is         error
 		want       string
 	}{
-		{"{}", "lama", ErrUnknownArchitecture, `model type "lama": unknown architecture (similar: llama; `},
-		{"{}", "", ErrUnknownArchitecture, `model type ""`},
-		{"[", "llama", ErrConfig, "config.json: "},
-		{`{"architectures": 5}`, "llama", ErrConfig, "architectures = 5"},
-		{`{"model_type": "new"}`, "llama", ErrConfig, "config.json: vocab_size: missing (read as llama)"},
+		{"{}", "lama", arch.ErrUnknownArchitecture, `model type "lama": unknown architecture (similar: llama; `},
+		{"{}", "", arch.ErrUnknownArchitecture, `model type ""`},
+		{"[", "llama", config.ErrBad, "config.json: "},
+		{`{"architectures": 5}`, "llama", config.ErrBad, "architectures = 5"},
+		{`{"model_type": "new"}`, "llama", config.ErrBad, "config.json: vocab_size: missing (read as llama)"},
 	} {
-		_, err := DetectAs([]byte(c.config), c.as)
+		_, err := arch.DetectAs([]byte(c.config), c.as)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s as %q: %v", c.config, c.as, err)
 		}
@@ -106,18 +109,18 @@ func TestDetectAsRefuses(t *testing.T) {
 // Every type can be asked for by every name, and then is detected as itself.
 func TestAsEveryType(t *testing.T) {
 	for _, c := range checkpoints(t) {
-		m, err := Detect(c.Config)
+		m, err := arch.Detect(c.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := byName(m.Facts().ModelType)
+		a := arch.byName(m.Facts().ModelType)
 		strange := setKey(t, setKey(t, c.Config, []string{"model_type"}, `"new"`), []string{"architectures"}, `["New"]`)
 		for _, name := range append([]string{a.ModelType}, a.Aliases...) {
-			r, err := DetectAs(strange, name)
+			r, err := arch.DetectAs(strange, name)
 			if err != nil {
 				continue // some variants of a type need keys that others lack
 			}
-			again, err := Detect(r.Config)
+			again, err := arch.Detect(r.Config)
 			if err != nil || again.Facts().ModelType != a.ModelType {
 				t.Errorf("%s as %s: %v", c.Name, name, err)
 			}
@@ -134,7 +137,7 @@ func TestUnreadOfOwnTypes(t *testing.T) {
 	plain := strings.Fields("llama qwen2 qwen3 gemma gemma2 granite olmo olmo2 olmo3 cohere cohere2 phi3 apertus glm4 " +
 		"smollm3 exaone4 seed_oss arcee starcoder2 stablelm nemotron helium gpt_neox")
 	for _, c := range checkpoints(t) {
-		m, err := Detect(c.Config)
+		m, err := arch.Detect(c.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +146,7 @@ func TestUnreadOfOwnTypes(t *testing.T) {
 			continue
 		}
 		seen++
-		for _, key := range unread(c.Config, byName(name), m) {
+		for _, key := range arch.unread(c.Config, arch.byName(name), m) {
 			if !slices.Contains(fine, key) {
 				t.Errorf("%s does not read %s", c.Name, key)
 			}
@@ -151,23 +154,5 @@ func TestUnreadOfOwnTypes(t *testing.T) {
 	}
 	if seen < 2*len(plain) {
 		t.Errorf("only %d checkpoints", seen)
-	}
-}
-
-func TestSetKeys(t *testing.T) {
-	set := map[string][]byte{"model_type": []byte(`"b"`), "architectures": []byte(`["B"]`)}
-	for in, want := range map[string]string{
-		"{ \"x\": 1,\n  \"model_type\" : \"a\" , \"architectures\":\n[\"A\",\n\"C\"]}\n": "{ \"x\": 1,\n  \"model_type\" : " +
-			"\"b\" , \"architectures\":\n[\"B\"]}\n",
-		`{"x": {"model_type": "a"}}`:               `{"architectures": ["B"], "model_type": "b", "x": {"model_type": "a"}}`,
-		`{"model_type": "a", "model_type": "c"}`:   `{"architectures": ["B"], "model_type": "b", "model_type": "b"}`,
-		`{"mod\u0065l_type":0, "architectures":0}`: `{"mod\u0065l_type":"b", "architectures":["B"]}`,
-		"{}": `{"architectures": ["B"], "model_type": "b"}`,
-		"[]": "[]",
-		"{":  "{",
-	} {
-		if got := string(setKeys([]byte(in), set)); got != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 )
 
 // edited returns a checkpoint's configuration with a key replaced, or removed if value is "-". A dot in key descends
@@ -251,8 +255,8 @@ func TestBadConfigs(t *testing.T) {
 func refuses(t *testing.T, checkpoint, key, value, want string) {
 	t.Helper()
 	t.Run(checkpoint+"/"+key+"="+value, func(t *testing.T) {
-		_, err := Detect(edited(t, checkpoint, key, value))
-		if !errors.Is(err, ErrConfig) {
+		_, err := arch.Detect(edited(t, checkpoint, key, value))
+		if !errors.Is(err, config.ErrBad) {
 			t.Fatalf("error %v, want a bad configuration", err)
 		}
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -274,16 +278,16 @@ func TestModelTypesAndClassesAgree(t *testing.T) {
 		{"gemma4-12b", `"gemma4_unified"`, `["Gemma4UnifiedForConditionalGeneration"]`, true},
 	} {
 		config := setKey(t, edited(t, c.checkpoint, "model_type", c.modelType), []string{"architectures"}, c.class)
-		if _, err := Detect(config); c.known != (err == nil) || !c.known && !errors.Is(err, ErrUnknownArchitecture) {
+		if _, err := arch.Detect(config); c.known != (err == nil) || !c.known && !errors.Is(err, arch.ErrUnknownArchitecture) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
 
 func TestGemma4Layers(t *testing.T) {
-	m := publishedModel(t, "gemma-4-E2B").(*Gemma4)
+	m := publishedModel(t, "gemma-4-E2B").(*types.Gemma4)
 	for i, l := range m.Layer {
-		want := Gemma4Layer{Sliding: i%5 != 4, HeadDim: 256, KVHeads: 1, Intermediate: 6144, KV: i}
+		want := types.Gemma4Layer{Sliding: i%5 != 4, HeadDim: 256, KVHeads: 1, Intermediate: 6144, KV: i}
 		if !want.Sliding {
 			want.HeadDim = 512
 		}
@@ -300,26 +304,26 @@ func TestGemma4Layers(t *testing.T) {
 	if m.PerLayerHidden != 256 || m.PerLayerVocab != 262144 || m.LogitCap != 30 || m.Window != 512 || m.KEqV {
 		t.Errorf("%+v", m)
 	}
-	e4b := publishedModel(t, "gemma-4-E4B").(*Gemma4)
+	e4b := publishedModel(t, "gemma-4-E4B").(*types.Gemma4)
 	if e4b.Layer[24].KV != 22 || e4b.Layer[29].KV != 23 || e4b.Layer[23].KV != 23 {
 		t.Errorf("E4B shares the keys of %d and %d", e4b.Layer[24].KV, e4b.Layer[29].KV)
 	}
-	big := publishedModel(t, "gemma-4-31B").(*Gemma4)
+	big := publishedModel(t, "gemma-4-31B").(*types.Gemma4)
 	if full := big.Layer[5]; full.Sliding || full.KVHeads != 4 || full.HeadDim != 512 || big.Layer[4].KVHeads != 16 ||
 		!big.KEqV {
 		t.Errorf("31B: %+v beside %+v", full, big.Layer[4])
 	}
-	if !publishedModel(t, "gemma-4-12B").(*Gemma4).Unified {
+	if !publishedModel(t, "gemma-4-12B").(*types.Gemma4).Unified {
 		t.Error("12B is not unified")
 	}
-	assistant := publishedModel(t, "gemma-4-12B-assistant").(*Gemma4Assistant)
+	assistant := publishedModel(t, "gemma-4-12B-assistant").(*types.Gemma4Assistant)
 	if l := assistant.Text.Layer[3]; l.KV != -1 || l.HeadDim != 512 || l.KVHeads != 1 || assistant.Centroids != 0 {
 		t.Errorf("assistant: %+v", assistant)
 	}
 }
 
 func TestQwen35Parts(t *testing.T) {
-	m := publishedModel(t, "Qwen3.5-27B").(*Qwen35)
+	m := publishedModel(t, "Qwen3.5-27B").(*types.Qwen35)
 	if m.Sections != [3]int{11, 11, 10} || !m.Interleaved || m.Rope.PartialFactor != 0.25 || m.Rope.Theta != 1e7 ||
 		m.MTP != 1 {
 		t.Errorf("%+v", m)
@@ -327,12 +331,12 @@ func TestQwen35Parts(t *testing.T) {
 	if m.Full[2] || !m.Full[3] || m.Full[4] {
 		t.Errorf("full layers %v", m.Full)
 	}
-	want := QwenVision{Depth: 27, Hidden: 1152, Intermediate: 4304, Heads: 16, Channels: 3, Patch: 16, Temporal: 2,
+	want := types.QwenVision{Depth: 27, Hidden: 1152, Intermediate: 4304, Heads: 16, Channels: 3, Patch: 16, Temporal: 2,
 		Merge: 2, Out: 5120, Positions: 2304, Theta: 10000}
 	if *m.Vision != want || m.ImageToken != 248056 || m.VisionStart != 248053 {
 		t.Errorf("vision %+v", m.Vision)
 	}
-	next := publishedModel(t, "Qwen3-Next-80B-A3B").(*Qwen35Moe)
+	next := publishedModel(t, "Qwen3-Next-80B-A3B").(*types.Qwen35Moe)
 	if next.Rope.PartialFactor != 0.25 || next.Experts.Count != 512 || next.Experts.PerToken != 10 ||
 		next.SharedIntermediate != 512 || slices.Contains(next.Sparse, false) {
 		t.Errorf("qwen3_next: %+v", next.Experts)
@@ -348,13 +352,13 @@ func TestQwen35Parts(t *testing.T) {
 			[3]int{2, 2, 2},
 		},
 	} {
-		m := mustDetect(t, string(edited(t, "qwen3_5", c.key, c.value))).(*Qwen35)
+		m := mustDetect(t, string(edited(t, "qwen3_5", c.key, c.value))).(*types.Qwen35)
 		if m.Sections != c.sections {
 			t.Errorf("%s = %s: sections %v", c.key, c.value, m.Sections)
 		}
 	}
 	zero := mustDetect(t, string(edited(t, "qwen3_5", "text_config.rope_parameters",
-		`{"partial_rotary_factor":0}`))).(*Qwen35)
+		`{"partial_rotary_factor":0}`))).(*types.Qwen35)
 	if zero.Rope.PartialFactor != 0.25 {
 		t.Errorf("a partial factor of 0 means %v", zero.Rope.PartialFactor)
 	}
@@ -372,7 +376,7 @@ func TestQwen3Window(t *testing.T) {
 		{"max_window_layers", "0", 8, []bool{true, true}},
 		{"max_window_layers", "2", 0, []bool{false, false}},
 	} {
-		m := mustDetect(t, string(edited(t, "qwen3-published", c.key, c.value))).(*Qwen3)
+		m := mustDetect(t, string(edited(t, "qwen3-published", c.key, c.value))).(*types.Qwen3)
 		if m.Window != c.window || !slices.Equal(m.Sliding, c.sliding) {
 			t.Errorf("%s = %s: window %d of %v", c.key, c.value, m.Window, m.Sliding)
 		}
@@ -382,7 +386,7 @@ func TestQwen3Window(t *testing.T) {
 func TestGlmAttentionScale(t *testing.T) {
 	m := mustDetect(t, string(edited(t, "glm4_moe_lite", "rope_parameters",
 		`{"rope_type":"yarn","rope_theta":1e4,"factor":40,"mscale_all_dim":1.0,`+
-			`"original_max_position_embeddings":64}`))).(*Glm4MoeLite)
+			`"original_max_position_embeddings":64}`))).(*types.Glm4MoeLite)
 	// 1/sqrt(12+8) times (0.1 ln 40 + 1) squared
 	if got := m.AttentionScale(); got < 0.419006 || got > 0.419007 {
 		t.Errorf("scale %v", got)

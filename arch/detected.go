@@ -3,6 +3,8 @@ package arch
 import (
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/arch/config"
 )
 
 // Capabilities of a model.
@@ -67,12 +69,12 @@ func contained(mark string, names []string) bool {
 }
 
 // DetectFamily finds a model's chat format from its config.json. The model type need not be one that [Detect] knows.
-func DetectFamily(config []byte) (Detected, error) {
-	o, err := parseObject(config)
+func DetectFamily(data []byte) (Detected, error) {
+	o, err := config.Parse(data)
 	if err != nil {
 		return Detected{}, err
 	}
-	names := append(o.strs("architectures"), o.str("model_type", ""))
+	names := append(o.Strings("architectures"), o.String("model_type", ""))
 	for i, n := range names {
 		names[i] = strings.ToLower(n)
 	}
@@ -84,19 +86,19 @@ func DetectFamily(config []byte) (Detected, error) {
 			d.Capabilities = append(d.Capabilities, CapThinking)
 		}
 	}
-	modelType := o.str("model_type", "")
+	modelType := o.String("model_type", "")
 	textOnly := slices.ContainsFunc(known, func(a Arch) bool {
 		return a.TextOnly && a.named(names) || slices.Contains(a.Towers, modelType)
 	})
 	if hasVisionKeys(o) && !textOnly {
 		d.Capabilities = append(d.Capabilities, CapVision)
 	}
-	return d, o.failed()
+	return d, o.Failed()
 }
 
-func hasVisionKeys(o object) bool {
+func hasVisionKeys(o config.Object) bool {
 	for _, key := range []string{"vision_config", "image_token_id", "vision_start_token_id", "vision_end_token_id"} {
-		if o.has(key) {
+		if o.Has(key) {
 			return true
 		}
 	}

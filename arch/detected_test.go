@@ -1,10 +1,14 @@
-package arch
+package arch_test
 
 import (
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 func TestDetectFamily(t *testing.T) {
@@ -69,13 +73,13 @@ func TestDetectFamily(t *testing.T) {
 		{`{"architectures":["LlavaForConditionalGeneration"],"vision_config":{}}`, "", "", "completion vision"},
 		{`{}`, "", "", "completion"},
 	} {
-		d, err := DetectFamily([]byte(c.config))
+		d, err := arch.DetectFamily([]byte(c.config))
 		if err != nil || d.Parser != c.parser || d.Renderer != c.renderer ||
 			strings.Join(d.Capabilities, " ") != c.capabilities {
 			t.Errorf("%s: %+v, %v", c.config, d, err)
 		}
 	}
-	if _, err := DetectFamily([]byte(`{"architectures":5}`)); !errors.Is(err, ErrConfig) {
+	if _, err := arch.DetectFamily([]byte(`{"architectures":5}`)); !errors.Is(err, config.ErrBad) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -83,16 +87,16 @@ func TestDetectFamily(t *testing.T) {
 // A model reports vision if and only if its table has a tower.
 func TestVisionMatchesTable(t *testing.T) {
 	for _, c := range checkpoints(t) {
-		d, err := DetectFamily(c.Config)
+		d, err := arch.DetectFamily(c.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tower := slices.ContainsFunc(c.detect(t).Table().Specs,
-			func(s Spec) bool { return strings.Contains(s.Name, "visual") })
+			func(s table.Spec) bool { return strings.Contains(s.Name, "visual") })
 		if strings.Contains(c.Name, "mlx") {
 			continue // mlx-lm removed the tower but not the token ids
 		}
-		if sees := slices.Contains(d.Capabilities, CapVision); sees != tower {
+		if sees := slices.Contains(d.Capabilities, arch.CapVision); sees != tower {
 			t.Errorf("%s: vision %v, tower %v", c.Name, sees, tower)
 		}
 	}

@@ -1,14 +1,16 @@
-package arch
+package arch_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
 )
 
-func mustDetect(t *testing.T, config string) Model {
+func mustDetect(t *testing.T, config string) arch.Model {
 	t.Helper()
-	m, err := Detect([]byte(config))
+	m, err := arch.Detect([]byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -16,8 +18,8 @@ func mustDetect(t *testing.T, config string) Model {
 }
 
 func TestCheckDraft(t *testing.T) {
-	get := func(name string) Model { return publishedModel(t, name) }
-	changed := func(name, old, new string) Model {
+	get := func(name string) arch.Model { return publishedModel(t, name) }
+	changed := func(name, old, new string) arch.Model {
 		t.Helper()
 		for _, p := range published {
 			if p.name == name {
@@ -32,7 +34,7 @@ func TestCheckDraft(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name          string
-		target, draft Model
+		target, draft arch.Model
 		want          string // "" = no error
 	}{
 		{"assistant", get("gemma-4-E2B"), get("gemma-4-E2B-assistant"), ""},
@@ -61,14 +63,14 @@ func TestCheckDraft(t *testing.T) {
 			changed("gemma-4-E2B-assistant", `"text_config":{`, `"text_config":{"sliding_window":1,`),
 			"a sliding window of 1 leaves none"},
 	} {
-		err := CheckDraft(c.target, c.draft)
+		err := arch.CheckDraft(c.target, c.draft)
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			continue
 		}
-		if !errors.Is(err, ErrDraft) || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, arch.ErrDraft) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}

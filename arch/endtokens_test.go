@@ -1,10 +1,12 @@
-package arch
+package arch_test
 
 import (
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch/config"
 )
 
 func TestEndTokens(t *testing.T) {
@@ -21,7 +23,7 @@ func TestEndTokens(t *testing.T) {
 		{`{"text_config": {"eos_token_id": 106}}`, []int32{106}},
 		{`{"eos_token_id": 1, "text_config": {"eos_token_id": [1, 106]}}`, []int32{1, 1, 106}},
 	} {
-		if got, err := EndTokens("generation_config.json", []byte(c.text)); err != nil || !slices.Equal(got, c.want) {
+		if got, err := config.EndTokens("generation_config.json", []byte(c.text)); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v, want %v", c.text, got, err, c.want)
 		}
 	}
@@ -36,8 +38,8 @@ func TestEndTokens(t *testing.T) {
 		`{"eos_token_id": 1.5}`:      "generation_config.json: eos_token_id = 1.5: must be a token id",
 		`{"text_config": {"eos_token_id": true}}`: "generation_config.json: text_config.eos_token_id = true: must be",
 	} {
-		_, err := EndTokens("generation_config.json", []byte(text))
-		if !errors.Is(err, ErrConfig) || !strings.HasPrefix(err.Error(), want) {
+		_, err := config.EndTokens("generation_config.json", []byte(text))
+		if !errors.Is(err, config.ErrBad) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

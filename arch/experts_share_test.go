@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"errors"
@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // A token reads the chosen experts of a stack, a row of an embedding that is not the head, and the rest as a whole.
@@ -16,13 +20,13 @@ func TestReadShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stacks, head := 0, slices.ContainsFunc(m.Table().Specs, Spec.IsHead)
+		stacks, head := 0, slices.ContainsFunc(m.Table().Specs, table.Spec.IsHead)
 		for _, s := range m.Table().Specs {
-			share := ReadShare(m, s)
+			share := arch.ReadShare(m, s)
 			switch {
 			case s.IsEmbedding() && head:
 				if share != 1/float64(s.Shape[0]) {
@@ -50,10 +54,10 @@ func TestBoundsOfExperts(t *testing.T) {
 		{"qwen3_5_moe", "text_config.num_experts", "text_config.moe_intermediate_size"},
 		{"glm4_moe_lite", "n_routed_experts", "moe_intermediate_size"},
 	} {
-		config := setKey(t, edited(t, c.checkpoint, c.experts, "4096"), strings.Split(c.width, "."), "1048576")
-		config = setKey(t, config, strings.Split(strings.Replace(c.width, "moe_intermediate_size", "hidden_size", 1), "."),
+		data := setKey(t, edited(t, c.checkpoint, c.experts, "4096"), strings.Split(c.width, "."), "1048576")
+		data = setKey(t, data, strings.Split(strings.Replace(c.width, "moe_intermediate_size", "hidden_size", 1), "."),
 			"1048576")
-		if _, err := Detect(config); !errors.Is(err, ErrConfig) {
+		if _, err := arch.Detect(data); !errors.Is(err, config.ErrBad) {
 			t.Errorf("%s: %v", c.checkpoint, err)
 		}
 	}

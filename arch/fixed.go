@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/arch/config"
 )
 
 // fixedKey is a key of published configurations whose value the reference takes for granted: its code does not read it,
@@ -40,14 +42,14 @@ func isFixed(key, modelType string) bool {
 }
 
 // checkFixed refuses other values of the fixed keys of a type, and of the name that the configuration has for it.
-func (o object) checkFixed(modelType, name string) {
+func checkFixed(o config.Object, modelType, name string) {
 	for _, f := range fixed {
-		if !slices.Contains(f.types, modelType) && !slices.Contains(f.types, name) || !o.has(f.key) {
+		if !slices.Contains(f.types, modelType) && !slices.Contains(f.types, name) || !o.Has(f.key) {
 			continue
 		}
 		var value bytes.Buffer
-		if json.Compact(&value, o.raw[f.key]) != nil || !slices.Contains(f.values, value.String()) {
-			o.fail(f.key, "be "+strings.Join(f.values, " or ")+", which is what models of this type compute")
+		if json.Compact(&value, o.Keys[f.key]) != nil || !slices.Contains(f.values, value.String()) {
+			o.Fail(f.key, "be "+strings.Join(f.values, " or ")+", which is what models of this type compute")
 		}
 	}
 }

@@ -1,10 +1,13 @@
-package arch
+package arch_test
 
 import (
 	"errors"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 )
 
 // Keys that the reference takes for granted have the value that its code computes, or are refused. Keys that all types'
@@ -21,8 +24,8 @@ func TestFixedKeys(t *testing.T) {
 		{"llama", "per_layer_config", `{"1": {"intermediate_size": 8}}`, "per_layer_config = "},
 		{"qwen3_5", "text_config.per_layer_config", `{"1": {"head_dim": 8}}`, "must be empty: layers that differ (1) are"},
 	} {
-		_, err := Detect(edited(t, c.checkpoint, c.key, c.value))
-		ok := errors.Is(err, ErrConfig) && strings.Contains(err.Error(), c.want)
+		_, err := arch.Detect(edited(t, c.checkpoint, c.key, c.value))
+		ok := errors.Is(err, config.ErrBad) && strings.Contains(err.Error(), c.want)
 		if c.want == "" && err != nil || c.want != "" && !ok {
 			t.Errorf("%s, %s %s: %v", c.checkpoint, c.key, c.value, err)
 		}
@@ -39,17 +42,17 @@ func TestOtherNames(t *testing.T) {
 		{"deepseek_v32", "n_routed_experts", "num_experts", "8"},
 	} {
 		config := edited(t, c.checkpoint, c.own, c.value)
-		want, err := Detect(config)
+		want, err := arch.Detect(config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, own := range []string{"-", "7"} {
 			renamed := setKey(t, setKey(t, config, []string{c.own}, own), []string{c.other}, c.value)
-			got, err := Detect(renamed)
+			got, err := arch.Detect(renamed)
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s with %s: %v, %s", c.checkpoint, c.other, err, difference(got, want))
 			}
-			for _, key := range Unread(renamed) {
+			for _, key := range arch.Unread(renamed) {
 				if key == c.own || key == c.other {
 					t.Errorf("%s with %s does not read %s", c.checkpoint, c.other, key)
 				}
@@ -64,20 +67,20 @@ func TestUnread(t *testing.T) {
 		"residual_scale": "residual_scale", "hidden_dropout": "", "_private": "", "image_token_id": "", "use_cache": "",
 	} {
 		config := setKey(t, edited(t, "llama", "strange", "null"), []string{key}, "2")
-		if got := strings.Join(Unread(config), " "); got != want {
+		if got := strings.Join(arch.Unread(config), " "); got != want {
 			t.Errorf("%s: %q", key, got)
 		}
 	}
 	for _, nothing := range []string{"false", "[]", "0", `""`, "{}"} {
-		if got := Unread(edited(t, "llama", "residual_scale", nothing)); len(got) > 0 {
+		if got := arch.Unread(edited(t, "llama", "residual_scale", nothing)); len(got) > 0 {
 			t.Errorf("%s: %q", nothing, got)
 		}
 	}
 	nested := edited(t, "gemma3", "text_config.residual_scale", "2")
-	if got := strings.Join(Unread(nested), " "); got != "text_config.residual_scale" {
+	if got := strings.Join(arch.Unread(nested), " "); got != "text_config.residual_scale" {
 		t.Errorf("nested: %q", got)
 	}
-	if got := Unread([]byte(`{"model_type": "new"}`)); got != nil {
+	if got := arch.Unread([]byte(`{"model_type": "new"}`)); got != nil {
 		t.Errorf("an unknown type: %q", got)
 	}
 }

@@ -1,10 +1,14 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 )
 
 func FuzzDetect(f *testing.F) {
@@ -19,10 +23,10 @@ func FuzzDetect(f *testing.F) {
 		f.Add([]byte(p.config))
 	}
 	f.Fuzz(func(t *testing.T, config []byte) {
-		if _, err := DetectFamily(config); err != nil {
+		if _, err := arch.DetectFamily(config); err != nil {
 			wantShortLine(t, err)
 		}
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil {
 			wantShortLine(t, err)
 			return
@@ -32,7 +36,7 @@ func FuzzDetect(f *testing.F) {
 }
 
 // checkModel checks invariants of any accepted configuration.
-func checkModel(t *testing.T, m Model) {
+func checkModel(t *testing.T, m arch.Model) {
 	t.Helper()
 	if layersOf(m) > 64 {
 		return // only more of the same layers
@@ -40,7 +44,7 @@ func checkModel(t *testing.T, m Model) {
 	if p := m.Facts().Params; p <= 0 || p > 1<<59 {
 		t.Errorf("%d parameters", p)
 	}
-	for _, kind := range []string{fullAttention, slidingAttention} {
+	for _, kind := range []string{config.FullAttention, config.SlidingAttention} {
 		rope, dim := ropeOf(m, kind)
 		for _, length := range []int{0, 1 << 20} {
 			freqs, scale := rope.FrequenciesAt(dim, length)
@@ -70,13 +74,13 @@ func wantShortLine(t *testing.T, err error) {
 }
 
 // layersOf counts layers and blocks without making a table.
-func layersOf(m Model) int {
+func layersOf(m arch.Model) int {
 	switch m := m.(type) {
-	case *Gemma4Assistant:
+	case *types.Gemma4Assistant:
 		return m.Text.Layers
-	case *Qwen35Moe:
+	case *types.Qwen35Moe:
 		return layersOf(&m.Qwen35)
-	case *Qwen35:
+	case *types.Qwen35:
 		if m.Vision != nil {
 			return m.Layers + m.Vision.Depth
 		}
@@ -101,7 +105,7 @@ func FuzzKey(f *testing.F) {
 		c := all[which%uint(len(all))]
 		paths := keyPaths(t, c.Config, nil)
 		config := setKey(t, c.Config, paths[key%uint(len(paths))], value)
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil {
 			wantShortLine(t, err)
 			return
@@ -111,14 +115,14 @@ func FuzzKey(f *testing.F) {
 }
 
 // keyPaths lists the keys of a configuration and of its nested objects.
-func keyPaths(t *testing.T, config json.RawMessage, prefix []string) [][]string {
+func keyPaths(t *testing.T, data json.RawMessage, prefix []string) [][]string {
 	t.Helper()
 	m := map[string]json.RawMessage{}
-	if json.Unmarshal(config, &m) != nil {
+	if json.Unmarshal(data, &m) != nil {
 		return nil
 	}
 	var out [][]string
-	for _, k := range sortedKeys(m) {
+	for _, k := range config.SortedKeys(m) {
 		p := append(slices.Clone(prefix), k)
 		out = append(append(out, p), keyPaths(t, m[k], p)...)
 	}

@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -6,16 +6,21 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/gguf"
 )
 
 // ggufMap is a file with metadata and an embedding.
 type ggufMap map[string]any
 
 func (f ggufMap) Value(key string) (any, bool) { v, ok := f[key]; return v, ok }
+
 func (f ggufMap) Shape(name string) ([]int64, bool) {
-	return []int64{1024, 192}, name == ggufEmbedding
+	return []int64{1024, 192}, name == gguf.Embedding
 }
-func (f ggufMap) Floats(string) ([]float32, error) { return nil, ErrGGUF }
+
+func (f ggufMap) Floats(string) ([]float32, error) { return nil, gguf.ErrMetadata }
 
 // Errors about a file name its own keys, and never those of the config.json that is made of it. Ids of special tokens
 // beyond the vocabulary are ignored.
@@ -52,20 +57,20 @@ func TestGGUFErrors(t *testing.T) {
 		if f[c.key] = c.v; c.v == nil {
 			delete(f, c.key)
 		}
-		g, err := DetectGGUF(f)
+		g, err := arch.DetectGGUF(f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		config, err := g.MakeConfig(f)
 		if err == nil {
-			_, err = g.Detect(config)
+			_, err = arch.ParseGGUF(g, config)
 		}
 		switch {
 		case c.want == "":
 			if err != nil {
 				t.Errorf("%s = %v: %v", c.key, c.v, err)
 			}
-		case !errors.Is(err, ErrGGUF) || !strings.Contains(err.Error(), c.want) ||
+		case !errors.Is(err, gguf.ErrMetadata) || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "config.json"):
 			t.Errorf("%s = %v: %v, want %s", c.key, c.v, err, c.want)
 		}

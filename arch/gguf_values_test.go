@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"bytes"
@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/gguf"
 )
 
 // impossible are values as a file has them that most keys cannot have.
@@ -55,7 +58,7 @@ func TestGGUFImpossible(t *testing.T) {
 			delete(without, key)
 			missing, _, errMissing := madeConfig(without)
 			for what, v := range impossible {
-				if ggufWant(key, v) == "" && (what == "a fraction" || what == "a bool") {
+				if gguf.Want(key, v) == "" && (what == "a fraction" || what == "a bool") {
 					continue // it is possible
 				}
 				with := maps.Clone(f)
@@ -84,11 +87,11 @@ func writtenFiles(t *testing.T) map[string]ggufMap {
 	t.Helper()
 	out := map[string]ggufMap{}
 	eachConfig(t, func(file string, variant int, config []byte) {
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil {
 			return
 		}
-		g, h, err := GGUFOf(m)
+		g, h, err := arch.GGUFOf(m)
 		if err != nil {
 			return
 		}
@@ -120,16 +123,16 @@ func asRead(t *testing.T, v any) any {
 	return out
 }
 
-func madeConfig(f GGUFFile) ([]byte, GGUF, error) {
-	g, err := DetectGGUF(f)
+func madeConfig(f gguf.File) ([]byte, gguf.Map, error) {
+	g, err := arch.DetectGGUF(f)
 	if err != nil {
 		return nil, g, err
 	}
 	config, err := g.MakeConfig(f)
 	if err == nil {
-		_, err = g.Detect(config)
+		_, err = arch.ParseGGUF(g, config)
 	}
-	if err != nil && !errors.Is(err, ErrGGUF) && !errors.Is(err, ErrUnknownArchitecture) {
+	if err != nil && !errors.Is(err, gguf.ErrMetadata) && !errors.Is(err, arch.ErrUnknownArchitecture) {
 		err = fmt.Errorf("an error of no kind: %w", err)
 	}
 	return config, g, err

@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/gguf"
 )
 
 // A file says everything that an import requires, of the checkpoints in testdata and of their plain variants, which
@@ -14,15 +17,15 @@ import (
 func TestGGUFHeaderIsComplete(t *testing.T) {
 	written := map[string]bool{}
 	eachConfig(t, func(file string, variant int, config []byte) {
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil && variant > 0 {
 			return // the model has no plain variant
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, h, err := GGUFOf(m)
-		if errors.Is(err, ErrGGUF) {
+		g, h, err := arch.GGUFOf(m)
+		if errors.Is(err, gguf.ErrMetadata) {
 			return
 		}
 		if err != nil {
@@ -31,7 +34,7 @@ func TestGGUFHeaderIsComplete(t *testing.T) {
 		written[m.Facts().ModelType] = true
 		for _, k := range g.Keys {
 			key := g.Architecture + "." + k.Key
-			if !k.Optional && !slices.ContainsFunc(h.Metadata, func(p GGUFPair) bool { return p.Key == key }) {
+			if !k.Optional && !slices.ContainsFunc(h.Metadata, func(p gguf.Pair) bool { return p.Key == key }) {
 				t.Errorf("%s: %s is not written: has %s a field %s?", file, key, m.Facts().ModelType, k.Field)
 			}
 		}

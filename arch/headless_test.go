@@ -1,26 +1,30 @@
-package arch
+package arch_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // baseOf returns the class without a head of one with it; "" = it has none.
 func baseOf(class string) string {
-	if stem, ok := cutClass(class); ok && !isListed(stem+baseClass) {
-		return stem + baseClass
+	if stem, ok := config.CutClass(class); ok && !isListed(stem+config.BaseClass) {
+		return stem + config.BaseClass
 	}
 	return ""
 }
 
 func isListed(class string) bool {
-	return slices.ContainsFunc(All(), func(a Arch) bool { return slices.Contains(a.Architectures, class) })
+	return slices.ContainsFunc(arch.All(), func(a arch.Arch) bool { return slices.Contains(a.Architectures, class) })
 }
 
 func setClass(t *testing.T, config []byte, class string) []byte {
 	t.Helper()
-	out, _, _, err := reclassed(config, class, "")
+	out, _, _, err := arch.reclassed(config, class, "")
 	if err != nil {
 		t.Fatalf("%s: %v", class, err)
 	}
@@ -35,44 +39,44 @@ func TestHeadDecidesTheClass(t *testing.T) {
 		m := c.detect(t)
 		class := m.Facts().Architecture
 		base := baseOf(class)
-		if base == "" || slices.ContainsFunc(known, func(a Arch) bool {
+		if base == "" || slices.ContainsFunc(arch.known, func(a arch.Arch) bool {
 			return a.DraftOnly && slices.Contains(a.Architectures, class)
 		}) {
 			continue
 		}
 		have := c.have(t)
-		config, same, note, err := SettleHead(c.Config, m, have)
-		if err != nil || note != "" || same != m || string(config) != string(c.Config) {
+		data, same, note, err := arch.SettleHead(c.Config, m, have)
+		if err != nil || note != "" || same != m || string(data) != string(c.Config) {
 			t.Errorf("%s as published: %q, %v", c.Name, note, err)
 		}
 		n := m.Table().Names()
-		headed := hasHead(m, have)
-		without := slices.DeleteFunc(slices.Clone(have), func(h TensorInfo) bool {
+		headed := arch.hasHead(m, have)
+		without := slices.DeleteFunc(slices.Clone(have), func(h table.TensorInfo) bool {
 			own, _ := n.Canonical(h.Name)
-			return hasHead(m, []TensorInfo{h}) || own == "lm_head.bias" || own == "lm_head.linear.bias"
+			return arch.hasHead(m, []table.TensorInfo{h}) || own == "lm_head.bias" || own == "lm_head.linear.bias"
 		})
 		declared := setClass(t, c.Config, base)
-		if !slices.Contains([]string{base, strings.TrimSuffix(base, baseClass) + textClass}, class) && headed {
+		if !slices.Contains([]string{base, strings.TrimSuffix(base, config.BaseClass) + config.TextClass}, class) && headed {
 			kept++
-			if _, m, note, err := SettleHead(declared, mustDetect(t, string(declared)), have); err != nil || !HasHead(m) ||
+			if _, m, note, err := arch.SettleHead(declared, mustDetect(t, string(declared)), have); err != nil || !arch.HasHead(m) ||
 				!strings.Contains(note, "but the checkpoint has an output head") {
 				t.Errorf("%s with its head as %s: %q, %v", c.Name, base, note, err)
 			}
 		}
-		for _, config := range [][]byte{c.Config, declared} {
-			if string(config) == string(c.Config) && commonOf(m).TieEmbeddings {
+		for _, data := range [][]byte{c.Config, declared} {
+			if string(data) == string(c.Config) && config.CommonOf(m).TieEmbeddings {
 				continue
 			}
 			settled++
-			config, m, note, err := SettleHead(config, mustDetect(t, string(config)), without)
-			if err != nil || HasHead(m) || note == "" {
+			config, m, note, err := arch.SettleHead(data, mustDetect(t, string(data)), without)
+			if err != nil || arch.HasHead(m) || note == "" {
 				t.Errorf("%s without its head: %q, %v", c.Name, note, err)
 				continue
 			}
 			if _, err := m.Table().Check(without); err != nil {
 				t.Errorf("%s without its head: %v", c.Name, err)
 			}
-			if again := mustDetect(t, string(config)); HasHead(again) {
+			if again := mustDetect(t, string(config)); arch.HasHead(again) {
 				t.Errorf("%s without its head: its config.json has one", c.Name)
 			}
 		}
@@ -94,7 +98,7 @@ func TestOtherHeads(t *testing.T) {
 		"Qwen3Model":                     "known: llama as", // of another type
 		"Model":                          "known: llama as",
 	} {
-		_, err := Detect([]byte(`{"model_type": "llama", "architectures": ["` + class + `"]}`))
+		_, err := arch.Detect([]byte(`{"model_type": "llama", "architectures": ["` + class + `"]}`))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", class, err, want)
 		}

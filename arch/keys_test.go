@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"cmp"
@@ -10,6 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // referenceKeys are what transformers reads of a configuration; testdata/gen/arch/keys.py writes them.
@@ -75,7 +79,7 @@ func TestDefaultsOfReference(t *testing.T) {
 			if key == "" {
 				config = c.Config
 			}
-			got, err := Detect(config)
+			got, err := arch.Detect(config)
 			if err != nil {
 				if key == "" {
 					t.Errorf("%s: %v", c.Name, err)
@@ -89,7 +93,7 @@ func TestDefaultsOfReference(t *testing.T) {
 			if key != "" {
 				explicit = changed(t, whole, changes)
 			}
-			want, err := Detect(explicit)
+			want, err := arch.Detect(explicit)
 			if err != nil {
 				t.Errorf("%s without %q: reads as %s, but with the reference's values: %v", c.Name, key, brief(changes), err)
 			} else if d := difference(got, want); d != "" && sameShapes(got, want) {
@@ -100,21 +104,21 @@ func TestDefaultsOfReference(t *testing.T) {
 }
 
 // sameShapes reports whether two models fit the same checkpoints. If not, the tensors reveal which one is meant.
-func sameShapes(a, b Model) bool {
+func sameShapes(a, b arch.Model) bool {
 	x, y := a.Table().Specs, b.Table().Specs
-	return slices.EqualFunc(x, y, func(s, t Spec) bool { return s.Name == t.Name && slices.Equal(s.Shape, t.Shape) })
+	return slices.EqualFunc(x, y, func(s, t table.Spec) bool { return s.Name == t.Name && slices.Equal(s.Shape, t.Shape) })
 }
 
 func brief(m map[string]json.RawMessage) string {
 	var out []string
-	for _, k := range sortedKeys(m) {
+	for _, k := range config.SortedKeys(m) {
 		out = append(out, k+"="+string(m[k]))
 	}
 	return strings.Join(out, " ")
 }
 
 // difference names the first field in which two models differ.
-func difference(a, b Model) string {
+func difference(a, b arch.Model) string {
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
 	if reflect.DeepEqual(a, b) {
@@ -123,7 +127,7 @@ func difference(a, b Model) string {
 	var m, n map[string]json.RawMessage
 	_ = json.Unmarshal(x, &m)
 	_ = json.Unmarshal(y, &n)
-	for _, k := range sortedKeys(m) {
+	for _, k := range config.SortedKeys(m) {
 		if string(m[k]) != string(n[k]) {
 			return k + " is " + string(m[k]) + ", want " + string(n[k])
 		}
@@ -182,14 +186,14 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 func TestKeysOfReference(t *testing.T) {
 	bases := map[string][]parsedConfig{}
 	for _, c := range checkpoints(t) {
-		m, err := Detect(c.Config)
+		m, err := arch.Detect(c.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := m.Facts().ModelType
 		seen := map[string]bool{}
 		for _, config := range variants(t, c.Config) {
-			if m, err := Detect(config); err == nil && !seen[string(config)] {
+			if m, err := arch.Detect(config); err == nil && !seen[string(config)] {
 				seen[string(config)] = true
 				bases[name] = append(bases[name], parsedConfig{config, m})
 			}
@@ -197,11 +201,11 @@ func TestKeysOfReference(t *testing.T) {
 	}
 	silent := map[string][]string{}
 	for name, of := range readReferenceKeys(t).Types {
-		a := byName(name)
+		a := arch.byName(name)
 		as := bases[a.ModelType]
 		if name != a.ModelType {
 			for _, p := range as {
-				config := asType(p.config, a, name)
+				config := arch.asType(p.config, a, name)
 				if m, err := a.Parse(config); err == nil {
 					as = append(as, parsedConfig{config, m})
 				}
@@ -211,14 +215,14 @@ func TestKeysOfReference(t *testing.T) {
 			t.Errorf("%s: no configuration", name)
 		}
 		for key, value := range of.Keys {
-			if !isIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
+			if !arch.isIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
 				return influences(t, p, key, "", value)
 			}) {
 				silent[key] = append(silent[key], name+"="+string(value))
 			}
 		}
 		for key, own := range of.Names {
-			if !isIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
+			if !arch.isIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
 				return influences(t, p, key, own, of.Keys[own])
 			}) {
 				silent[key] = append(silent[key], name+" (as "+own+")")
@@ -234,7 +238,7 @@ func TestKeysOfReference(t *testing.T) {
 // parsedConfig is a configuration and the model made of it.
 type parsedConfig struct {
 	config json.RawMessage
-	model  Model
+	model  arch.Model
 }
 
 // variants returns a configuration, and what it is without or with a key that others depend on.
@@ -300,11 +304,11 @@ func influences(t *testing.T, p parsedConfig, key, own string, value json.RawMes
 	model := p.model
 	if own != "" {
 		config = setKey(t, config, append(slices.Clone(path[:len(path)-1]), own), "-")
-		model, _ = Detect(config)
+		model, _ = arch.Detect(config)
 	}
 	accepted := 0
 	for _, value := range others(key, string(was)) {
-		other, err := Detect(setKey(t, config, path, value))
+		other, err := arch.Detect(setKey(t, config, path, value))
 		switch {
 		case err != nil:
 		case !reflect.DeepEqual(other, model):

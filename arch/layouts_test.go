@@ -1,13 +1,16 @@
-package arch
+package arch_test
 
 import (
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
 )
 
-func table(t *testing.T, name string) (Table, []TensorInfo) {
+func tab(t *testing.T, name string) (table.Table, []table.TensorInfo) {
 	t.Helper()
 	for _, c := range checkpoints(t) {
 		if c.Name == name {
@@ -15,17 +18,17 @@ func table(t *testing.T, name string) (Table, []TensorInfo) {
 		}
 	}
 	t.Fatalf("no checkpoint %s", name)
-	return Table{}, nil
+	return table.Table{}, nil
 }
 
-func matched(t *testing.T, name, tensor string) Matched {
+func matched(t *testing.T, name, tensor string) table.Matched {
 	t.Helper()
-	tb, have := table(t, name)
+	tb, have := tab(t, name)
 	m, err := tb.Check(have)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(m.Tensors, func(m Matched) bool { return m.Spec.Name == tensor })
+	i := slices.IndexFunc(m.Tensors, func(m table.Matched) bool { return m.Spec.Name == tensor })
 	if i < 0 {
 		t.Fatalf("%s: no tensor %s", name, tensor)
 	}
@@ -33,7 +36,7 @@ func matched(t *testing.T, name, tensor string) Matched {
 }
 
 // build makes a tensor from sources with consecutively numbered elements.
-func build(m Matched, sizes ...int64) []int64 {
+func build(m table.Matched, sizes ...int64) []int64 {
 	starts := []int64{0}
 	for _, n := range sizes {
 		starts = append(starts, starts[len(starts)-1]+n)
@@ -53,7 +56,7 @@ func TestExpertsAreFused(t *testing.T) {
 	slab := int64(width * hidden)
 
 	one := matched(t, "qwen3_moe-published", name)
-	if one.Make != Stack || len(one.Sources) != 2*experts ||
+	if one.Make != table.Stack || len(one.Sources) != 2*experts ||
 		one.Sources[3] != "model.layers.1.mlp.experts.1.up_proj.weight" {
 		t.Errorf("one per expert: %s from %v", one.Make, one.Sources)
 	}
@@ -63,7 +66,7 @@ func TestExpertsAreFused(t *testing.T) {
 	}
 
 	stacked := matched(t, "qwen3_moe-mlx", name)
-	if stacked.Make != Interleave || len(stacked.Sources) != 2 {
+	if stacked.Make != table.Interleave || len(stacked.Sources) != 2 {
 		t.Errorf("stacked: %s from %v", stacked.Make, stacked.Sources)
 	}
 	got := build(stacked, experts*slab, experts*slab)
@@ -73,23 +76,23 @@ func TestExpertsAreFused(t *testing.T) {
 			t.Errorf("stacked: expert %d starts with %d and %d", e, gate, up)
 		}
 	}
-	if down := matched(t, "qwen3_moe-mlx", "model.layers.1.mlp.experts.down_proj"); down.Make != Copy {
+	if down := matched(t, "qwen3_moe-mlx", "model.layers.1.mlp.experts.down_proj"); down.Make != table.Copy {
 		t.Errorf("stacked: down_proj by %s from %v", down.Make, down.Sources)
 	}
-	if fused := matched(t, "qwen3_moe-fused", name); fused.Make != Copy {
+	if fused := matched(t, "qwen3_moe-fused", name); fused.Make != table.Copy {
 		t.Errorf("fused: %s from %v", fused.Make, fused.Sources)
 	}
 }
 
 func TestLayoutProblems(t *testing.T) {
-	edit := func(name string, f func([]TensorInfo) []TensorInfo) error {
-		tb, have := table(t, name)
+	edit := func(name string, f func([]table.TensorInfo) []table.TensorInfo) error {
+		tb, have := tab(t, name)
 		_, err := tb.Check(f(have))
 		return err
 	}
-	drop := func(parts ...string) func([]TensorInfo) []TensorInfo {
-		return func(have []TensorInfo) []TensorInfo {
-			return slices.DeleteFunc(have, func(h TensorInfo) bool {
+	drop := func(parts ...string) func([]table.TensorInfo) []table.TensorInfo {
+		return func(have []table.TensorInfo) []table.TensorInfo {
+			return slices.DeleteFunc(have, func(h table.TensorInfo) bool {
 				return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(h.Name, p) })
 			})
 		}
@@ -108,20 +111,20 @@ func TestLayoutProblems(t *testing.T) {
 			"all down projections missing", edit("qwen3_moe-published", drop("down_proj")),
 			[]string{"and 4 more: absent: model.layers.1.mlp.experts.0.down_proj.weight"},
 		},
-		{"expert too many", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
-			return append(have, TensorInfo{Name: "model.layers.1.mlp.experts.4.up_proj.weight", DType: "BF16",
+		{"expert too many", edit("qwen3_moe-published", func(have []table.TensorInfo) []table.TensorInfo {
+			return append(have, table.TensorInfo{Name: "model.layers.1.mlp.experts.4.up_proj.weight", DType: "BF16",
 				Shape: []int64{16, 32}})
 		}), []string{"tensor model.layers.1.mlp.experts.4.up_proj.weight: unknown"}},
-		{"two layouts", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
-			return append(drop("down_proj")(have), TensorInfo{Name: "model.layers.1.mlp.experts.down_proj", DType: "BF16",
+		{"two layouts", edit("qwen3_moe-published", func(have []table.TensorInfo) []table.TensorInfo {
+			return append(drop("down_proj")(have), table.TensorInfo{Name: "model.layers.1.mlp.experts.down_proj", DType: "BF16",
 				Shape: []int64{4, 32, 16}},
-				TensorInfo{Name: "model.layers.0.mlp.down_proj.weight", DType: "BF16", Shape: []int64{32, 48}})
+				table.TensorInfo{Name: "model.layers.0.mlp.down_proj.weight", DType: "BF16", Shape: []int64{32, 48}})
 		}), []string{
 			"tensor model.layers.1.mlp.experts.down_proj: mixed layouts: it is fused, " +
 				"but model.layers.1.mlp.experts.gate_up_proj is one per expert",
 		}},
-		{"two types in one bank", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
-			i := slices.IndexFunc(have, func(h TensorInfo) bool { return strings.HasSuffix(h.Name, "experts.2.up_proj.weight") })
+		{"two types in one bank", edit("qwen3_moe-published", func(have []table.TensorInfo) []table.TensorInfo {
+			i := slices.IndexFunc(have, func(h table.TensorInfo) bool { return strings.HasSuffix(h.Name, "experts.2.up_proj.weight") })
 			have[i].DType = "F32"
 			return have
 		}), []string{
@@ -137,14 +140,14 @@ func TestLayoutProblems(t *testing.T) {
 			"half a head for the next token", edit("qwen3_5-published", drop("mtp.fc")),
 			[]string{"tensor mtp.fc.weight: absent"},
 		},
-		{"token order that is no integer", edit("gemma4_assistant", func(have []TensorInfo) []TensorInfo {
-			i := slices.IndexFunc(have, func(h TensorInfo) bool { return h.Name == "masked_embedding.token_ordering" })
+		{"token order that is no integer", edit("gemma4_assistant", func(have []table.TensorInfo) []table.TensorInfo {
+			i := slices.IndexFunc(have, func(h table.TensorInfo) bool { return h.Name == "masked_embedding.token_ordering" })
 			have[i].DType = "F32"
 			return have
 		}), []string{"tensor masked_embedding.token_ordering: wrong type: has type F32, want one of I64, I32"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if !errors.Is(c.err, ErrTable) {
+			if !errors.Is(c.err, table.ErrTable) {
 				t.Fatalf("error %v", c.err)
 			}
 			for _, want := range c.want {
@@ -164,14 +167,14 @@ func TestLayoutProblems(t *testing.T) {
 
 // The checkpoint determines the number of learned positions.
 func TestPositionCount(t *testing.T) {
-	tb, have := table(t, "qwen3_5")
-	i := slices.IndexFunc(have, func(h TensorInfo) bool { return strings.HasSuffix(h.Name, "pos_embed.weight") })
+	tb, have := tab(t, "qwen3_5")
+	i := slices.IndexFunc(have, func(h table.TensorInfo) bool { return strings.HasSuffix(h.Name, "pos_embed.weight") })
 	have[i].Shape = []int64{49, 32}
 	m, err := tb.Check(have)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i = slices.IndexFunc(m.Tensors, func(m Matched) bool { return strings.HasSuffix(m.Spec.Name, "pos_embed.weight") })
+	i = slices.IndexFunc(m.Tensors, func(m table.Matched) bool { return strings.HasSuffix(m.Spec.Name, "pos_embed.weight") })
 	if got := m.Tensors[i].Spec.Shape; !slices.Equal(got, []int64{49, 32}) {
 		t.Errorf("shape %v", got)
 	}
@@ -182,20 +185,20 @@ func TestShiftIsUndone(t *testing.T) {
 	for _, c := range []struct {
 		checkpoint, prefix string
 		shifted            bool
-	}{{"qwen3_5-mlx", nestedPrefix, true}, {"qwen3_5_moe-mlx", nestedPrefix, true},
-		{"qwen3_5-published", nestedPrefix, false}, {"qwen3_5_text", textPrefix, false}} {
+	}{{"qwen3_5-mlx", table.NestedPrefix, true}, {"qwen3_5_moe-mlx", table.NestedPrefix, true},
+		{"qwen3_5-published", table.NestedPrefix, false}, {"qwen3_5_text", table.TextPrefix, false}} {
 		for _, name := range []string{"layers.0.input_layernorm.weight", "layers.3.self_attn.k_norm.weight", "norm.weight"} {
 			m := matched(t, c.checkpoint, c.prefix+name)
-			if shifted := m.Make == Add && m.Add == -1; shifted != c.shifted {
+			if shifted := m.Make == table.Add && m.Add == -1; shifted != c.shifted {
 				t.Errorf("%s: %s by %s %v", c.checkpoint, name, m.Make, m.Add)
 			}
 		}
-		if m := matched(t, c.checkpoint, c.prefix+"layers.0.linear_attn.norm.weight"); m.Make != Copy {
+		if m := matched(t, c.checkpoint, c.prefix+"layers.0.linear_attn.norm.weight"); m.Make != table.Copy {
 			t.Errorf("%s: the plain norm by %s", c.checkpoint, m.Make)
 		}
-		want := Copy
+		want := table.Copy
 		if c.shifted {
-			want = Reshape
+			want = table.Reshape
 		}
 		if m := matched(t, c.checkpoint, c.prefix+"layers.0.linear_attn.conv1d.weight"); m.Make != want ||
 			!slices.Equal(m.Spec.Shape, []int64{48, 1, 4}) {
@@ -205,7 +208,7 @@ func TestShiftIsUndone(t *testing.T) {
 }
 
 func TestSharedKeysAreDropped(t *testing.T) {
-	tb, have := table(t, "gemma4-e2b-published")
+	tb, have := tab(t, "gemma4-e2b-published")
 	m, err := tb.Check(have)
 	if err != nil {
 		t.Fatal(err)
@@ -233,15 +236,15 @@ func TestSharedKeysAreDropped(t *testing.T) {
 // A text model is found under any accepted prefix, in combination with any accepted prefix of a tower.
 func TestPrefixes(t *testing.T) {
 	for _, c := range []struct{ checkpoint, prefix string }{
-		{"gemma4-31b", nestedPrefix}, {"gemma3_text", textPrefix}, {"qwen3_5", nestedPrefix}, {"qwen3_moe", textPrefix},
-		{"glm4_moe_lite", textPrefix}, {"llama", textPrefix},
+		{"gemma4-31b", table.NestedPrefix}, {"gemma3_text", table.TextPrefix}, {"qwen3_5", table.NestedPrefix}, {"qwen3_moe", table.TextPrefix},
+		{"glm4_moe_lite", table.TextPrefix}, {"llama", table.TextPrefix},
 	} {
-		tb, have := table(t, c.checkpoint)
-		for _, prefix := range textPrefixes {
+		tb, have := tab(t, c.checkpoint)
+		for _, prefix := range config.TextPrefixes {
 			for _, tower := range []string{"vision_tower.", "visual.", prefix + "visual.", prefix + "vision_tower."} {
 				renamed := slices.Clone(have)
 				for i := range renamed {
-					if rest, ok := strings.CutPrefix(renamed[i].Name, visionPrefix); ok && c.checkpoint == "qwen3_5" {
+					if rest, ok := strings.CutPrefix(renamed[i].Name, "model.visual."); ok && c.checkpoint == "qwen3_5" {
 						renamed[i].Name = tower + rest
 					} else if rest, ok := strings.CutPrefix(renamed[i].Name, c.prefix); ok {
 						renamed[i].Name = prefix + rest
@@ -262,11 +265,11 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	// A part whose tensors have two different prefixes is an error.
-	tb, have := table(t, "gemma3_text")
+	tb, have := tab(t, "gemma3_text")
 	for i := range have[:10] {
 		have[i].Name = "language_model." + have[i].Name
 	}
-	if _, err := tb.Check(have); !errors.Is(err, ErrTable) {
+	if _, err := tb.Check(have); !errors.Is(err, table.ErrTable) {
 		t.Errorf("two prefixes: %v", err)
 	}
 }
@@ -280,7 +283,7 @@ func TestTransposedExperts(t *testing.T) {
 		}
 	}
 	m := c.detect(t)
-	turn := func(end string) []TensorInfo {
+	turn := func(end string) []table.TensorInfo {
 		have := c.have(t)
 		for i := range have {
 			if s := have[i].Shape; len(s) == 3 && strings.HasSuffix(have[i].Name, end) {
@@ -300,7 +303,7 @@ func TestTransposedExperts(t *testing.T) {
 	}
 	// One of the two is square, so that the other decides.
 	for _, s := range m.Table().Specs {
-		if strings.Contains(s.Name, ".experts.") && s.isSquare() != strings.Contains(s.Name, "gate_up") {
+		if strings.Contains(s.Name, ".experts.") && s.IsSquare() != strings.Contains(s.Name, "gate_up") {
 			t.Errorf("%s has shape %v", s.Name, s.Shape)
 		}
 	}

@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"os"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -26,7 +28,7 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := Detect(data)
+			m, err := arch.Detect(data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,9 +37,9 @@ func TestFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer ckpt.Close()
-			var have []TensorInfo
+			var have []table.TensorInfo
 			for _, s := range ckpt.Tensors() {
-				have = append(have, TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape})
+				have = append(have, table.TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape})
 			}
 			have = unpackedBlocks(have)
 			if _, err := m.Table().Check(have); err != nil {
@@ -48,11 +50,11 @@ func TestFixtures(t *testing.T) {
 }
 
 // unpackedBlocks describes blocks and scales of mxfp4 as package packed does: as one tensor in bf16.
-func unpackedBlocks(have []TensorInfo) []TensorInfo {
-	var out []TensorInfo
+func unpackedBlocks(have []table.TensorInfo) []table.TensorInfo {
+	var out []table.TensorInfo
 	for _, h := range have {
 		base, isScales := strings.CutSuffix(h.Name, "_scales")
-		if isScales && slices.ContainsFunc(have, func(b TensorInfo) bool { return b.Name == base+"_blocks" }) {
+		if isScales && slices.ContainsFunc(have, func(b table.TensorInfo) bool { return b.Name == base+"_blocks" }) {
 			continue
 		}
 		if n := len(h.Shape) - 1; strings.HasSuffix(h.Name, "_blocks") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
@@ -19,7 +20,7 @@ const maxKeys = 400
 //
 // Equal tensors do not make equal models, which may scale, rotate or normalize differently. So the type is suggested
 // only if it reads every key that could change the computation; else the line names the others.
-func Nearest(config []byte, have []TensorInfo) string {
+func Nearest(config []byte, have []table.TensorInfo) string {
 	type candidate struct {
 		Arch
 		config []byte
@@ -73,7 +74,7 @@ func plainestFirst() []Arch {
 
 // problems counts the tensors that a table does not fit.
 func problems(err error) int {
-	var table *TableError
+	var table *table.TableError
 	if errors.As(err, &table) {
 		return len(table.Problems)
 	}

@@ -1,14 +1,17 @@
-package arch
+package arch_test
 
 import (
 	"slices"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 )
 
 // What embeddings of n-grams need follows from the configuration. The values are those of transformers 5.23, and the
 // published table has 320,001,536 rows.
 func TestNGrams(t *testing.T) {
-	m, ok := publishedModel(t, "Qwen3.8-Flash-Next").(*Qwen4Exp)
+	m, ok := publishedModel(t, "Qwen3.8-Flash-Next").(*types.Qwen4Exp)
 	if !ok {
 		t.Fatal("Qwen3.8-Flash-Next is no qwen4_exp")
 	}
@@ -35,18 +38,18 @@ func TestNGrams(t *testing.T) {
 // The tables of later layers go on with the primes of earlier ones, and have multipliers of their own.
 func TestNGramsOfLayers(t *testing.T) {
 	config := edited(t, "qwen4_exp", "text_config.layer_types", `["linear_attention","linear_attention"]`)
-	m, err := Detect(config)
+	m, err := arch.Detect(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.(*Qwen4Exp).Index.Block != 0 {
+	if m.(*types.Qwen4Exp).Index.Block != 0 {
 		t.Error("a model without attention has an indexer")
 	}
-	both, err := Detect(setKey(t, config, []string{"text_config", "ple_layer_ids"}, "[2,1,2]"))
+	both, err := arch.Detect(setKey(t, config, []string{"text_config", "ple_layer_ids"}, "[2,1,2]"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := both.(*Qwen4Exp).NGrams.Tables
+	tables := both.(*types.Qwen4Exp).NGrams.Tables
 	if len(tables) != 2 || tables[0].Layer != 0 || tables[1].Layer != 1 {
 		t.Fatalf("%+v", tables)
 	}

@@ -1,10 +1,12 @@
-package arch
+package arch_test
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
 )
 
 // published are configurations of published models, with the keys that affect a model's shape, and the models' sizes in
@@ -308,11 +310,11 @@ func zamba2Published(hidden, layers, heads, groups int, hybrid ...int) string {
 		hidden/16, 2*hidden, hidden, 4*hidden, hidden/32, strings.Join(kinds, ","), groups, heads, layers)
 }
 
-func publishedModel(t testing.TB, name string) Model {
+func publishedModel(t testing.TB, name string) arch.Model {
 	t.Helper()
 	for _, p := range published {
 		if p.name == name {
-			m, err := Detect([]byte(p.config))
+			m, err := arch.Detect([]byte(p.config))
 			if err != nil {
 				t.Fatal(err)
 			}

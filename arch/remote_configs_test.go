@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
+	"github.com/ingotml/ingot/arch/types"
 )
 
 // Configurations of types whose classes are beside their checkpoints, of variants that compute something else.
@@ -54,8 +58,8 @@ func TestVariantsOfOthersAreRefused(t *testing.T) {
 			"block_configs[1].ffn.ffn_mult: missing"},
 		{"bailing_moe", "norm_softmax", "true", "norm_softmax = true: must be false"},
 	} {
-		_, err := Detect(edited(t, c.checkpoint, c.key, c.value))
-		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want) {
+		_, err := arch.Detect(edited(t, c.checkpoint, c.key, c.value))
+		if !errors.Is(err, config.ErrBad) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s = %s: %v, want %q", c.checkpoint, c.key, c.value, err, c.want)
 		}
 	}
@@ -78,7 +82,7 @@ func TestContextsOfOthers(t *testing.T) {
 		{"minicpm", "sparse_config", "null", 128},
 		{"chatglm", "seq_length", "16", 16},
 	} {
-		m, err := Detect(edited(t, c.checkpoint, c.key, c.value))
+		m, err := arch.Detect(edited(t, c.checkpoint, c.key, c.value))
 		if err != nil {
 			t.Errorf("%s: %s = %s: %v", c.checkpoint, c.key, c.value, err)
 		} else if got := m.Facts().Context; got != c.want {
@@ -87,36 +91,36 @@ func TestContextsOfOthers(t *testing.T) {
 	}
 	config := edited(t, "qwen", "use_dynamic_ntk", "false")
 	config = setKey(t, setKey(t, config, []string{"use_logn_attn"}, "false"), []string{"seq_length"}, "16")
-	if m, err := Detect(config); err != nil || m.Facts().Context != 128 {
+	if m, err := arch.Detect(config); err != nil || m.Facts().Context != 128 {
 		t.Errorf("qwen without other ropes: %v, want a context of 128", err)
 	}
 }
 
 // InternLM's first rope and the biases of its types are keys of their own.
 func TestInternLMSpellings(t *testing.T) {
-	rename := func(modelType, class string, more ...string) *Llama {
+	rename := func(modelType, class string, more ...string) *types.Llama {
 		config := edited(t, "llama", "model_type", `"`+modelType+`"`)
 		config = setKey(t, config, []string{"architectures"}, `["`+class+`"]`)
 		config = setKey(t, config, []string{"rope_parameters"}, "-")
 		for i := 0; i < len(more); i += 2 {
 			config = setKey(t, config, []string{more[i]}, more[i+1])
 		}
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil {
 			t.Fatalf("%s %v: %v", modelType, more, err)
 		}
-		return m.(*Llama)
+		return m.(*types.Llama)
 	}
-	first := func(more ...string) *Llama { return rename("internlm", "InternLMForCausalLM", more...) }
-	third := func(more ...string) *Llama { return rename("internlm3", "InternLM3ForCausalLM", more...) }
-	if m := first(); !m.AttentionBias || !m.OutputBias || m.MLPBias || m.Rope.Type != RopeDefault {
+	first := func(more ...string) *types.Llama { return rename("internlm", "InternLMForCausalLM", more...) }
+	third := func(more ...string) *types.Llama { return rename("internlm3", "InternLM3ForCausalLM", more...) }
+	if m := first(); !m.AttentionBias || !m.OutputBias || m.MLPBias || m.Rope.Type != config.RopeDefault {
 		t.Errorf("internlm: %+v", m)
 	}
 	if m := first("bias", "false", "rotary", `{"base":5000,"type":"dynamic"}`); m.AttentionBias || m.OutputBias ||
-		m.Rope.Type != RopeDynamic || m.Rope.Factor != 1 || m.Rope.Theta != 5000 {
+		m.Rope.Type != config.RopeDynamic || m.Rope.Factor != 1 || m.Rope.Theta != 5000 {
 		t.Errorf("internlm without biases: %+v", m)
 	}
-	if m := first("rotary", `{"base":5000,"type":"origin"}`); m.Rope.Type != RopeDefault || m.Rope.Theta != 5000 {
+	if m := first("rotary", `{"base":5000,"type":"origin"}`); m.Rope.Type != config.RopeDefault || m.Rope.Theta != 5000 {
 		t.Errorf("internlm with its first rope: %+v", m.Rope)
 	}
 	if m := third("qkv_bias", "true"); !m.AttentionBias || m.OutputBias || m.MLPBias {
@@ -145,22 +149,22 @@ func TestPublishedNamesAreWritten(t *testing.T) {
 		if err := json.Unmarshal(c.Config, &config); err != nil {
 			t.Fatal(err)
 		}
-		table := c.detect(t).Table()
-		match, err := table.Check(c.have(t))
+		tab := c.detect(t).Table()
+		match, err := tab.Check(c.have(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var have []TensorInfo
+		var have []table.TensorInfo
 		want := map[string][]int64{}
 		for _, m := range match.Tensors {
-			have = append(have, TensorInfo{Name: m.Spec.Name, DType: "BF16", Shape: m.Spec.Shape})
+			have = append(have, table.TensorInfo{Name: m.Spec.Name, DType: "BF16", Shape: m.Spec.Shape})
 		}
 		for _, h := range c.have(t) {
-			if !slices.ContainsFunc(match.Dropped, func(d Dropped) bool { return d.Name == h.Name }) {
+			if !slices.ContainsFunc(match.Dropped, func(d table.Dropped) bool { return d.Name == h.Name }) {
 				want[h.Name] = h.Shape
 			}
 		}
-		written, err := table.Write(have, WriteOptions{Style: HuggingFace, ModelType: config.ModelType})
+		written, err := tab.Write(have, table.WriteOptions{Style: table.HuggingFace, ModelType: config.ModelType})
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 			continue

@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 )
 
 // ropeGolden is a case of testdata/gen/arch/rope.py: the values that transformers computes for a configuration.
@@ -32,12 +36,12 @@ func TestFrequenciesEqualTheReference(t *testing.T) {
 	equal, all := 0, 0
 	for _, g := range goldens {
 		t.Run(g.Name, func(t *testing.T) {
-			m, err := Detect(g.Config)
+			m, err := arch.Detect(g.Config)
 			if err != nil {
 				t.Fatal(err)
 			}
 			rope, dim := ropeOf(m, g.LayerType)
-			if l, ok := m.(*Llama); ok && l.HeadDim != g.HeadDim {
+			if l, ok := m.(*types.Llama); ok && l.HeadDim != g.HeadDim {
 				t.Fatalf("head size %d, want %d", l.HeadDim, g.HeadDim)
 			}
 			freqs, scale := rope.FrequenciesAt(dim, g.Length)
@@ -65,42 +69,42 @@ func TestFrequenciesEqualTheReference(t *testing.T) {
 }
 
 // ropeOf returns the rope of a layer type, and its head size.
-func ropeOf(m Model, layerType string) (Rope, int) {
+func ropeOf(m arch.Model, layerType string) (config.Rope, int) {
 	switch m := m.(type) {
-	case *Gemma4:
-		if layerType != slidingAttention {
-			return m.Rope, m.full().HeadDim
+	case *types.Gemma4:
+		if layerType != config.SlidingAttention {
+			return m.Rope, m.Layer[len(m.Layer)-1].HeadDim
 		}
-	case *Gemma4Assistant:
+	case *types.Gemma4Assistant:
 		return ropeOf(m.Text, layerType)
 	}
 	fields := reflect.ValueOf(m).Elem()
 	rope := fields.FieldByName("Rope")
 	if !rope.IsValid() {
-		return noRope, int(fields.FieldByName("HeadDim").Int())
+		return config.NoRope, int(fields.FieldByName("HeadDim").Int())
 	}
-	if own := fields.FieldByName("SlidingRope"); own.IsValid() && layerType == slidingAttention {
+	if own := fields.FieldByName("SlidingRope"); own.IsValid() && layerType == config.SlidingAttention {
 		rope = own
 	}
-	return rope.Interface().(Rope), int(fields.FieldByName("HeadDim").Int())
+	return rope.Interface().(config.Rope), int(fields.FieldByName("HeadDim").Int())
 }
 
 // A length-dependent rope reports the length at which it changes.
 func TestByLength(t *testing.T) {
 	for _, c := range []struct {
-		rope  Rope
+		rope  config.Rope
 		limit int
 		ok    bool
 	}{
-		{Rope{Type: RopeDynamic, Theta: 1e4, PartialFactor: 1, Factor: 2, Context: 64}, 64, true},
+		{config.Rope{Type: config.RopeDynamic, Theta: 1e4, PartialFactor: 1, Factor: 2, Context: 64}, 64, true},
 		{
-			Rope{
-				Type: RopeLong, Theta: 1e4, PartialFactor: 1, OriginalMax: 32, ShortFactor: []float64{1, 1},
+			config.Rope{
+				Type: config.RopeLong, Theta: 1e4, PartialFactor: 1, OriginalMax: 32, ShortFactor: []float64{1, 1},
 				LongFactor: []float64{2, 3},
 			},
 			32, true,
 		},
-		{Rope{Type: RopeYarn, Theta: 1e4, PartialFactor: 1, Factor: 2, OriginalMax: 32, BetaFast: 32, BetaSlow: 1}, 0, false},
+		{config.Rope{Type: config.RopeYarn, Theta: 1e4, PartialFactor: 1, Factor: 2, OriginalMax: 32, BetaFast: 32, BetaSlow: 1}, 0, false},
 	} {
 		limit, ok := c.rope.ByLength()
 		if limit != c.limit || ok != c.ok {
@@ -135,7 +139,7 @@ func TestLagunaRopes(t *testing.T) {
 		{`{"full_attention":{"rope_type":"default"},"sliding_attention":{"partial_rotary_factor":0.5}}`, 1e4, 1e4, 1, 0.5},
 		{`{"full_attention":{"rope_theta":7},"sliding_attention":{"rope_theta":9}}`, 7, 9, 1, 1},
 	} {
-		m := mustDetect(t, string(edited(t, "laguna", "rope_parameters", c.value))).(*Laguna)
+		m := mustDetect(t, string(edited(t, "laguna", "rope_parameters", c.value))).(*types.Laguna)
 		if m.Rope.Theta != c.full || m.SlidingRope.Theta != c.sliding ||
 			m.Rope.PartialFactor != c.partial || m.SlidingRope.PartialFactor != c.rotary {
 			t.Errorf("%s: %+v and %+v", c.value, m.Rope, m.SlidingRope)

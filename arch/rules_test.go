@@ -1,9 +1,10 @@
-package arch
+package arch_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/recipe"
 )
@@ -15,28 +16,6 @@ func mustType(t *testing.T, name string) quantize.Type {
 		t.Fatal(err)
 	}
 	return q
-}
-
-func TestUseMoreBits(t *testing.T) {
-	var got []int
-	for i := range 24 {
-		if moreBits(i, 24) {
-			got = append(got, i)
-		}
-	}
-	// An eighth is 3 layers: the first 3, the last 3, and every third one in between.
-	want := []int{0, 1, 2, 5, 8, 11, 14, 17, 20, 21, 22, 23}
-	if len(got) != len(want) {
-		t.Fatalf("layers %v, want %v", got, want)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Fatalf("layers %v, want %v", got, want)
-		}
-	}
-	if moreBits(-1, 24) || moreBits(layerOf("model.norm.weight"), 24) {
-		t.Error("a tensor without a layer counts as one of them")
-	}
 }
 
 // Each case is one of the published precision rules, on a published model.
@@ -164,7 +143,7 @@ func TestPrecisionOfRuleSets(t *testing.T) {
 		set  recipe.RuleSet
 		want string
 	}{{recipe.RuleSet1, ""}, {recipe.RuleSet2, "int8"}, {"", "int8"}} {
-		if got, rule := RulesOf(m, c.set).Precision(name, []int64{151936, 4096}, quantize.Int4); got.String() != c.want {
+		if got, rule := arch.RulesOf(m, c.set).Precision(name, []int64{151936, 4096}, quantize.Int4); got.String() != c.want {
 			t.Errorf("%q: %s is %q by %q, want %q", c.set, name, got, rule, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 )
 
 // Other published spellings of a configuration mean the same model.
@@ -24,8 +28,8 @@ func TestPublishedSpellings(t *testing.T) {
 		{"qwen2", "is_causal", "true", "-"},
 		{"qwen2", "rope_scaling", `{"type":"mrope","mrope_section":[2,3,3]}`, `{"type":"default"}`},
 	} {
-		got, err := Detect(textual(t, c.checkpoint, c.key, c.value))
-		want, wantErr := Detect(textual(t, c.checkpoint, c.key, c.same))
+		got, err := arch.Detect(textual(t, c.checkpoint, c.key, c.value))
+		want, wantErr := arch.Detect(textual(t, c.checkpoint, c.key, c.same))
 		if err != nil || wantErr != nil {
 			t.Errorf("%s: %s = %s: %v; %s: %v", c.checkpoint, c.key, c.value, err, c.same, wantErr)
 			continue
@@ -58,14 +62,14 @@ func TestDeepseekRef(t *testing.T) {
 	} {
 		config := edited(t, "deepseek_v4", "model_type", `"`+c.modelType+`"`)
 		config = setKey(t, config, []string{"n_routed_experts"}, c.experts)
-		m, err := Detect(setKey(t, config, []string{"routed_scaling_factor"}, c.scaling))
+		m, err := arch.Detect(setKey(t, config, []string{"routed_scaling_factor"}, c.scaling))
 		if c.want == 0 {
 			if err == nil || !strings.Contains(err.Error(), "routed_scaling_factor: missing") {
 				t.Errorf("%+v: %v", c, err)
 			}
 			continue
 		}
-		if err != nil || m.(*DeepseekV4).Mixture.Router.Scaling != c.want {
+		if err != nil || m.(*types.DeepseekV4).Mixture.Router.Scaling != c.want {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -80,8 +84,8 @@ func textual(t *testing.T, checkpoint, key, value string) []byte {
 	return []byte(strings.Replace(string(edited(t, checkpoint, key, mark)), mark, value, 1))
 }
 
-func withoutClass(m Model) Model {
-	if x, ok := m.(*ExaoneMoe); ok {
+func withoutClass(m arch.Model) arch.Model {
+	if x, ok := m.(*types.ExaoneMoe); ok {
 		x.Architecture = ""
 	}
 	return m
@@ -90,9 +94,9 @@ func withoutClass(m Model) Model {
 // A decoder without a causal mask is an encoder, of any type.
 func TestEncodersAreRefused(t *testing.T) {
 	for _, c := range checkpoints(t) {
-		config := setKey(t, c.Config, []string{"is_causal"}, "false")
-		_, err := Detect(config)
-		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "is_causal = false: must be true: ") {
+		data := setKey(t, c.Config, []string{"is_causal"}, "false")
+		_, err := arch.Detect(data)
+		if !errors.Is(err, config.ErrBad) || !strings.Contains(err.Error(), "is_causal = false: must be true: ") {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 		var nested struct {
@@ -101,8 +105,8 @@ func TestEncodersAreRefused(t *testing.T) {
 		if json.Unmarshal(c.Config, &nested) != nil || nested.Text == nil {
 			continue
 		}
-		config = setKey(t, c.Config, []string{"text_config", "is_causal"}, "false")
-		if _, err := Detect(config); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "text_config.is_causal") {
+		data = setKey(t, c.Config, []string{"text_config", "is_causal"}, "false")
+		if _, err := arch.Detect(data); !errors.Is(err, config.ErrBad) || !strings.Contains(err.Error(), "text_config.is_causal") {
 			t.Errorf("%s, nested: %v", c.Name, err)
 		}
 	}
@@ -140,7 +144,7 @@ func TestQwen4ExpPartialRope(t *testing.T) {
 			all["text_config"], _ = json.Marshal(text) // raw JSON always encodes
 		}
 		config, _ = json.Marshal(all)
-		m, err := ParseQwen4Exp(config)
+		m, err := types.ParseQwen4Exp(config)
 		if err != nil || m.Rope.PartialFactor != c.want {
 			t.Errorf("%+v: %+v, %v", c, m, err)
 		}

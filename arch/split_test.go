@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"os"
@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // Every tensor of every table says how it divides over ranks, and each block ends in a sum of what its ranks computed.
 func TestSplits(t *testing.T) {
-	models := map[string]Model{}
+	models := map[string]arch.Model{}
 	for _, c := range checkpoints(t) {
 		models[c.Name] = c.detect(t)
 	}
@@ -24,7 +27,7 @@ func TestSplits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if models[file], err = Detect(b); err != nil {
+		if models[file], err = arch.Detect(b); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 	}
@@ -39,7 +42,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-func checkSplit(t *testing.T, s Spec) {
+func checkSplit(t *testing.T, s table.Spec) {
 	t.Helper()
 	by := s.Split
 	bad := func(format string, args ...any) { t.Errorf(s.Name+": "+format, args...) }
@@ -65,15 +68,15 @@ func checkSplit(t *testing.T, s Spec) {
 	}
 	var ok bool
 	switch by.Kind {
-	case Replicated, RankZero:
+	case table.Replicated, table.RankZero:
 		ok = by.Axis == 0 && by.Parts == 0
-	case ByToken:
+	case table.ByToken:
 		ok = by.Axis == 0 && by.Parts == 0 && len(s.Shape) == 2
-	case Column, ByExpert:
+	case table.Column, table.ByExpert:
 		ok = by.Axis == 0 && by.Parts == 0
-	case Row:
+	case table.Row:
 		ok = by.Axis == 1 && len(s.Shape) == 2 && by.Parts == 0
-	case HeadGroup:
+	case table.HeadGroup:
 		ok = by.Parts > 0
 	}
 	if !ok {
@@ -87,27 +90,27 @@ var lowRank = regexp.MustCompile(`(_lora\.lora|_adapter_list)\.\d+(\.1)?$`)
 
 // checkSums checks that the blocks whose matrices have divided outputs also have one with divided inputs, of the same
 // parts, and that a bias is added once.
-func checkSums(t *testing.T, table Table) {
+func checkSums(t *testing.T, tab table.Table) {
 	t.Helper()
-	type block struct{ out, in []Spec }
+	type block struct{ out, in []table.Spec }
 	blocks := map[string]*block{}
-	for _, s := range table.Specs {
-		if strings.HasSuffix(s.Name, "lm_head.weight") || s.Split.Kind == ByToken || strings.HasSuffix(s.Name, nGramTable) {
+	for _, s := range tab.Specs {
+		if strings.HasSuffix(s.Name, "lm_head.weight") || s.Split.Kind == table.ByToken || strings.HasSuffix(s.Name, ".ngram_embedding.weight") {
 			continue // the tokens are divided, or the rows that hashes choose
 		}
 		layer, ok := strings.CutSuffix(s.Name, ".bias")
 		if ok {
-			i := slices.IndexFunc(table.Specs, func(w Spec) bool { return w.Name == layer+".weight" })
-			want := column.Kind // of a head that is the embedding
+			i := slices.IndexFunc(tab.Specs, func(w table.Spec) bool { return w.Name == layer+".weight" })
+			want := table.Outputs.Kind // of a head that is the embedding
 			if i >= 0 {
-				want = table.Specs[i].Split.bias().Kind
+				want = tab.Specs[i].Split.Bias().Kind
 			}
 			if i < 0 && layer != "lm_head" || s.Split.Kind != want {
 				t.Errorf("%s is split as %+v", s.Name, s.Split)
 			}
 			continue
 		}
-		whole := s.Split.Kind == Replicated || s.Split.Kind == RankZero
+		whole := s.Split.Kind == table.Replicated || s.Split.Kind == table.RankZero
 		if len(s.Shape) != 2 || whole || strings.HasSuffix(s.Name, "_gate_bias") {
 			continue // the gates of recurrent_gemma have a matrix and a vector for each head
 		}
@@ -132,8 +135,8 @@ func checkSums(t *testing.T, table Table) {
 		for _, out := range b.out {
 			same := out.Split.Kind == in.Split.Kind && out.Split.Parts == in.Split.Parts &&
 				out.Split.Within == in.Split.Within
-			if in.Split.Kind == Row {
-				same = out.Split.Kind == Column && out.Shape[0] == in.Shape[1]
+			if in.Split.Kind == table.Row {
+				same = out.Split.Kind == table.Column && out.Shape[0] == in.Shape[1]
 			}
 			if !same {
 				t.Errorf("%s is split as %+v, but %s as %+v", out.Name, out.Split, in.Name, in.Split)

@@ -1,9 +1,11 @@
-package arch
+package arch_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
 )
 
 // The state of 1000 tokens, counted by hand from the configurations.
@@ -28,11 +30,11 @@ func TestStateElements(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Detect(b)
+		m, err := arch.Detect(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := StateElements(m, 1000); got != want {
+		if got := arch.StateElements(m, 1000); got != want {
 			t.Errorf("%s: %d elements, want %d", name, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"errors"
@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // tensorsOf returns a valid checkpoint for a table.
-func tensorsOf(tb Table) []TensorInfo {
-	var out []TensorInfo
+func tensorsOf(tb table.Table) []table.TensorInfo {
+	var out []table.TensorInfo
 	for _, s := range tb.Specs {
-		h := TensorInfo{Name: s.Name, DType: "BF16", Shape: s.Shape, File: "model.safetensors"}
+		h := table.TensorInfo{Name: s.Name, DType: "BF16", Shape: s.Shape, File: "model.safetensors"}
 		if s.Types != nil {
 			h.DType = s.Types[0]
 		}
@@ -23,11 +24,11 @@ func tensorsOf(tb Table) []TensorInfo {
 	return out
 }
 
-func without(have []TensorInfo, name string) []TensorInfo {
-	return slices.DeleteFunc(have, func(h TensorInfo) bool { return h.Name == name })
+func without(have []table.TensorInfo, name string) []table.TensorInfo {
+	return slices.DeleteFunc(have, func(h table.TensorInfo) bool { return h.Name == name })
 }
 
-func names(m Match) []string {
+func names(m table.Match) []string {
 	var out []string
 	for _, t := range m.Tensors {
 		out = append(out, t.Spec.Name+"<"+strings.Join(t.Sources, ","))
@@ -59,7 +60,7 @@ func TestLlamaTable(t *testing.T) {
 		t.Error(d)
 	}
 	if got := mustLlama(t, "tie_word_embeddings", "true").Table(); slices.ContainsFunc(got.Specs,
-		func(s Spec) bool { return s.Name == "lm_head.weight" }) {
+		func(s table.Spec) bool { return s.Name == "lm_head.weight" }) {
 		t.Error("a tied model's table has a head of its own")
 	}
 }
@@ -70,7 +71,7 @@ func TestCheckFinds(t *testing.T) {
 	if err != nil || len(m.Tensors) != len(tb.Specs) || len(m.Dropped) != 0 {
 		t.Fatalf("got %v, %v", m, err)
 	}
-	buffer := TensorInfo{Name: "model.layers.0.self_attn.rotary_emb.inv_freq", DType: "F32", Shape: []int64{8}}
+	buffer := table.TensorInfo{Name: "model.layers.0.self_attn.rotary_emb.inv_freq", DType: "F32", Shape: []int64{8}}
 	m, err = tb.Check(append(tensorsOf(tb), buffer))
 	if err != nil || len(m.Dropped) != 1 || m.Dropped[0].Name != buffer.Name || m.Dropped[0].Reason == "" {
 		t.Errorf("got %v, %v", m.Dropped, err)
@@ -91,7 +92,7 @@ func TestCheckTied(t *testing.T) {
 		t.Errorf("head alone: got %v, %v", names(m), err)
 	}
 	_, err = tb.Check(without(tensorsOf(tb), "model.embed_tokens.weight"))
-	if !errors.Is(err, ErrTable) {
+	if !errors.Is(err, table.ErrTable) {
 		t.Errorf("neither: error %v", err)
 	}
 }
@@ -99,45 +100,45 @@ func TestCheckTied(t *testing.T) {
 func TestCheckProblems(t *testing.T) {
 	tb := mustLlama(t).Table()
 	const norm = "model.layers.1.input_layernorm.weight"
-	change := func(f func(*TensorInfo)) []TensorInfo {
+	change := func(f func(*table.TensorInfo)) []table.TensorInfo {
 		have := tensorsOf(tb)
-		f(&have[slices.IndexFunc(have, func(h TensorInfo) bool { return h.Name == norm })])
+		f(&have[slices.IndexFunc(have, func(h table.TensorInfo) bool { return h.Name == norm })])
 		return have
 	}
 	for _, c := range []struct {
 		name string
-		have []TensorInfo
+		have []table.TensorInfo
 		want string
 	}{
 		{"absent", without(tensorsOf(tb), norm), "tensor " + norm + ": absent: want shape [64]"},
 		{
-			"shape", change(func(h *TensorInfo) { h.Shape = []int64{63} }),
+			"shape", change(func(h *table.TensorInfo) { h.Shape = []int64{63} }),
 			"model.safetensors: tensor " + norm + ": wrong shape: has shape [63], want [64]",
 		},
 		{
-			"rank", change(func(h *TensorInfo) { h.Shape = []int64{64, 1} }),
+			"rank", change(func(h *table.TensorInfo) { h.Shape = []int64{64, 1} }),
 			"model.safetensors: tensor " + norm + ": wrong shape: has shape [64 1], want [64]",
 		},
 		{
-			"type", change(func(h *TensorInfo) { h.DType = "I8" }),
+			"type", change(func(h *table.TensorInfo) { h.DType = "I8" }),
 			"model.safetensors: tensor " + norm + ": wrong type: has type I8, want one of BF16, F16, F32",
 		},
 		{
-			"unknown", append(tensorsOf(tb), TensorInfo{Name: "mtp.fc.weight", Shape: []int64{2}, File: "b"}),
+			"unknown", append(tensorsOf(tb), table.TensorInfo{Name: "mtp.fc.weight", Shape: []int64{2}, File: "b"}),
 			"b: tensor mtp.fc.weight: unknown: shape [2], no such tensor in a llama model of this configuration",
 		},
 		{
-			"layer too many", append(tensorsOf(tb), TensorInfo{Name: "model.layers.2.input_layernorm.weight"}),
+			"layer too many", append(tensorsOf(tb), table.TensorInfo{Name: "model.layers.2.input_layernorm.weight"}),
 			"tensor model.layers.2.input_layernorm.weight: unknown",
 		},
 		{
-			"hostile name", append(tensorsOf(tb), TensorInfo{Name: "a\nb\x1b[0m" + strings.Repeat("x", 5000)}),
+			"hostile name", append(tensorsOf(tb), table.TensorInfo{Name: "a\nb\x1b[0m" + strings.Repeat("x", 5000)}),
 			`tensor "a\nb\x1b[0mxxx`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tb.Check(c.have)
-			if !errors.Is(err, ErrTable) {
+			if !errors.Is(err, table.ErrTable) {
 				t.Fatalf("error %v, want a table error", err)
 			}
 			if !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 500 {
@@ -153,9 +154,9 @@ func TestCheckCollectsAll(t *testing.T) {
 	for i := range wrong {
 		wrong[i].Shape = []int64{1}
 	}
-	wrong = append(wrong[1:], TensorInfo{Name: "extra"})
+	wrong = append(wrong[1:], table.TensorInfo{Name: "extra"})
 	_, err := tb.Check(wrong)
-	var te *TableError
+	var te *table.TableError
 	if !errors.As(err, &te) || len(te.Problems) != len(tb.Specs)+1 {
 		t.Fatalf("error %v, want %d problems", err, len(tb.Specs)+1)
 	}

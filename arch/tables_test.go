@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
+	"github.com/ingotml/ingot/arch/types"
 )
 
 // checkpoint is a file of testdata/gen/arch/tables.py: the contents of a tiny model's checkpoint.
@@ -52,12 +56,12 @@ var readCheckpoints = sync.OnceValues(func() ([]checkpoint, error) {
 	return out, err
 })
 
-func (c checkpoint) have(t testing.TB) []TensorInfo {
+func (c checkpoint) have(t testing.TB) []table.TensorInfo {
 	t.Helper()
-	var out []TensorInfo
+	var out []table.TensorInfo
 	for name, spec := range c.Tensors {
 		fields := strings.Fields(spec)
-		h := TensorInfo{Name: name, DType: fields[0], Shape: []int64{}, File: "model.safetensors"}
+		h := table.TensorInfo{Name: name, DType: fields[0], Shape: []int64{}, File: "model.safetensors"}
 		for _, f := range fields[1:] {
 			n, err := strconv.ParseInt(f, 10, 64)
 			if err != nil {
@@ -67,13 +71,13 @@ func (c checkpoint) have(t testing.TB) []TensorInfo {
 		}
 		out = append(out, h)
 	}
-	slices.SortFunc(out, func(a, b TensorInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b table.TensorInfo) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-func (c checkpoint) detect(t testing.TB) Model {
+func (c checkpoint) detect(t testing.TB) arch.Model {
 	t.Helper()
-	m, err := Detect(c.Config)
+	m, err := arch.Detect(c.Config)
 	if err != nil {
 		t.Fatalf("%s: %v", c.Name, err)
 	}
@@ -84,8 +88,8 @@ func TestCheckpointsFit(t *testing.T) {
 	for _, c := range checkpoints(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			m := c.detect(t)
-			table, have := m.Table(), c.have(t)
-			match, err := table.Check(have)
+			tab, have := m.Table(), c.have(t)
+			match, err := tab.Check(have)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,30 +105,30 @@ func TestCheckpointsFit(t *testing.T) {
 					t.Errorf("%s is dropped without a reason", d.Name)
 				}
 			}
-			for _, s := range table.Specs {
-				if table.PartOf(s.Name) == "mtp" {
+			for _, s := range tab.Specs {
+				if tab.PartOf(s.Name) == "mtp" {
 					continue
 				}
-				if !s.Optional && !slices.ContainsFunc(match.Tensors, func(m Matched) bool { return m.Spec.Name == s.Name }) {
+				if !s.Optional && !slices.ContainsFunc(match.Tensors, func(m table.Matched) bool { return m.Spec.Name == s.Name }) {
 					t.Errorf("%s is nowhere", s.Name)
 				}
 			}
 			// The imported tensors are a valid checkpoint themselves.
-			var again []TensorInfo
+			var again []table.TensorInfo
 			for _, tensor := range match.Tensors {
 				dtype := "BF16"
 				if tensor.Spec.Types != nil {
 					dtype = tensor.Spec.Types[0]
 				}
-				again = append(again, TensorInfo{Name: tensor.Spec.Name, DType: dtype, Shape: tensor.Spec.Shape})
+				again = append(again, table.TensorInfo{Name: tensor.Spec.Name, DType: dtype, Shape: tensor.Spec.Shape})
 			}
-			second, err := table.Check(again)
+			second, err := tab.Check(again)
 			if err != nil || len(second.Tensors) != len(match.Tensors) || len(second.Dropped) > 0 {
 				t.Fatalf("the image's tensors: %v, %d of %d, %d dropped", err, len(second.Tensors), len(match.Tensors),
 					len(second.Dropped))
 			}
 			for _, tensor := range second.Tensors {
-				if tensor.Make != Copy || tensor.Sources[0] != tensor.Spec.Name {
+				if tensor.Make != table.Copy || tensor.Sources[0] != tensor.Spec.Name {
 					t.Errorf("%s would be made from %v by %s again", tensor.Spec.Name, tensor.Sources, tensor.Make)
 				}
 			}
@@ -134,7 +138,7 @@ func TestCheckpointsFit(t *testing.T) {
 
 // checkPieces verifies a tensor's pieces: they yield all its elements, use no source element twice, and use every
 // source element unless rows are gathered.
-func checkPieces(t *testing.T, m Matched, shapes map[string][]int64) {
+func checkPieces(t *testing.T, m table.Matched, shapes map[string][]int64) {
 	t.Helper()
 	total := int64(0)
 	seen := make([]map[int64]bool, len(m.Sources))
@@ -142,25 +146,25 @@ func checkPieces(t *testing.T, m Matched, shapes map[string][]int64) {
 		if seen[p.Source] == nil {
 			seen[p.Source] = map[int64]bool{}
 		}
-		size := elements(shapes[m.Sources[p.Source]])
+		size := table.Elements(shapes[m.Sources[p.Source]])
 		if p.Begin < 0 || p.Count <= 0 || p.Begin+p.Count > size || seen[p.Source][p.Begin] {
 			t.Errorf("%s: piece %+v of a source of %d elements, again: %v", m.Spec.Name, p, size, seen[p.Source][p.Begin])
 		}
 		seen[p.Source][p.Begin] = true
 		total += p.Count
 	}
-	if want := elements(m.Spec.Shape); total != want {
+	if want := table.Elements(m.Spec.Shape); total != want {
 		t.Errorf("%s: pieces give %d elements, want %d", m.Spec.Name, total, want)
 	}
 	all := int64(0)
 	for _, s := range m.Sources {
-		all += elements(shapes[s])
+		all += table.Elements(shapes[s])
 	}
-	if m.Make != Gather && all != total {
+	if m.Make != table.Gather && all != total {
 		t.Errorf("%s: pieces give %d elements of %d", m.Spec.Name, total, all)
 	}
 	isBias := strings.HasSuffix(m.Spec.Name, ".bias") // which is never quantized
-	if cols := m.Spec.Shape[len(m.Spec.Shape)-1]; m.Make != Reshape && len(m.Spec.Shape) > 1 && !isBias {
+	if cols := m.Spec.Shape[len(m.Spec.Shape)-1]; m.Make != table.Reshape && len(m.Spec.Shape) > 1 && !isBias {
 		for p := range m.Pieces() {
 			if p.Begin%cols != 0 || p.Count%cols != 0 {
 				t.Errorf("%s: piece %+v is not of whole rows of %d", m.Spec.Name, p, cols)
@@ -174,8 +178,8 @@ func TestMismatchedCheckpoints(t *testing.T) {
 	for _, c := range checkpoints(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			table, have := c.detect(t).Table(), c.have(t)
-			match, err := table.Check(have)
+			tab, have := c.detect(t).Table(), c.have(t)
+			match, err := tab.Check(have)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,19 +197,19 @@ func TestMismatchedCheckpoints(t *testing.T) {
 						continue // tensors of towers are alike; one is enough
 					}
 				}
-				_, err := table.Check(slices.Delete(slices.Clone(have), i, i+1))
+				_, err := tab.Check(slices.Delete(slices.Clone(have), i, i+1))
 				wantTableError(t, err, needed[h.Name], "without "+h.Name, h.Name, canonical[h.Name])
 
 				wrong := slices.Clone(have)
 				wrong[i].Shape = append([]int64{3}, h.Shape...)
-				_, err = table.Check(wrong)
+				_, err = tab.Check(wrong)
 				_, imported := needed[h.Name]
 				wantTableError(t, err, imported, "with another shape of "+h.Name, h.Name)
 			}
 			for _, name := range []string{"x", "model.layers.0.self_attn.x_proj.weight", have[0].Name + ".extra"} {
-				_, err := table.Check(append(slices.Clone(have), TensorInfo{Name: name, DType: "BF16", Shape: []int64{4}}))
+				_, err := tab.Check(append(slices.Clone(have), table.TensorInfo{Name: name, DType: "BF16", Shape: []int64{4}}))
 				// A dropped tower may hold any tensors.
-				if _, dropped := table.droppable(name); !dropped {
+				if _, dropped := tab.Names().Drops(name); !dropped {
 					wantTableError(t, err, true, "with "+name, name)
 				}
 			}
@@ -222,12 +226,12 @@ func wantTableError(t *testing.T, err error, want bool, what string, names ...st
 		}
 		return
 	}
-	var te *TableError
+	var te *table.TableError
 	if !errors.As(err, &te) {
 		t.Errorf("%s: error %v, want a table error", what, err)
 		return
 	}
-	if !slices.ContainsFunc(te.Problems, func(p Problem) bool { return namesOne(p.Tensor, names) }) {
+	if !slices.ContainsFunc(te.Problems, func(p table.Problem) bool { return namesOne(p.Tensor, names) }) {
 		t.Errorf("%s: %v does not name it", what, err)
 	}
 	if strings.Contains(err.Error(), "\n") {
@@ -237,7 +241,7 @@ func wantTableError(t *testing.T, err error, want bool, what string, names ...st
 
 // namesOne reports whether name is one of names, ignoring the prefix of its part.
 func namesOne(name string, names []string) bool {
-	for _, prefix := range append([]string{"visual."}, textPrefixes...) {
+	for _, prefix := range append([]string{"visual."}, config.TextPrefixes...) {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if ok && slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, rest) }) {
 			return true
@@ -262,7 +266,7 @@ func TestPublishedConfigsAreEquivalent(t *testing.T) {
 		a, b := saved.detect(t), c.detect(t)
 		if name == "gemma3-published" {
 			// Only the published configuration scales rope; the saved one does not.
-			b.(*Gemma3).Rope = a.(*Gemma3).Rope
+			b.(*types.Gemma3).Rope = a.(*types.Gemma3).Rope
 		}
 		sameConfig(t, name, a, b)
 	}
@@ -280,7 +284,7 @@ func TestGatheredRows(t *testing.T) {
 	if err := json.Unmarshal(data, &golden); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Detect(golden["config"])
+	m, err := arch.Detect(golden["config"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +298,7 @@ func TestGatheredRows(t *testing.T) {
 		if err := json.Unmarshal(golden[strings.TrimSuffix(name, ".weight")], &want); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for p := range (Matched{Repeat: 1, Runs: s.Forms[0].Runs}).Pieces() {
+		for p := range (table.Matched{Repeat: 1, Runs: s.Forms[0].Runs}).Pieces() {
 			for row := p.Begin / hidden; row < (p.Begin+p.Count)/hidden; row++ {
 				got = append(got, row)
 			}
@@ -306,9 +310,9 @@ func TestGatheredRows(t *testing.T) {
 }
 
 // sameConfig compares two configurations, ignoring what a key style cannot express.
-func sameConfig(t *testing.T, name string, a, b Model) {
+func sameConfig(t *testing.T, name string, a, b arch.Model) {
 	t.Helper()
-	if d := cmp.Diff(a, b, cmpopts.IgnoreFields(Common{}, "EOS", "BOS")); d != "" {
+	if d := cmp.Diff(a, b, cmpopts.IgnoreFields(config.Common{}, "EOS", "BOS")); d != "" {
 		t.Errorf("%s: %s", name, d)
 	}
 }

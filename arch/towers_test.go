@@ -1,9 +1,12 @@
-package arch
+package arch_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // A checkpoint of a text model with its tower has the same text model, nested or not, and no vision capability.
@@ -28,12 +31,12 @@ func TestTowersAreLeftOut(t *testing.T) {
 		text := setKey(t, plain.Config, []string{"architectures"}, "-")
 		top := `{"model_type":"` + c.modelType + `","architectures":["` + c.class + `"],"vision_config":{"depth":1},` +
 			`"text_config":` + string(text) + `}`
-		m, err := Detect([]byte(top))
+		m, err := arch.Detect([]byte(top))
 		if err != nil {
 			t.Errorf("%s: %v", c.modelType, err)
 			continue
 		}
-		have := []TensorInfo{{Name: c.tower, DType: "BF16", Shape: []int64{3}}}
+		have := []table.TensorInfo{{Name: c.tower, DType: "BF16", Shape: []int64{3}}}
 		for _, x := range plain.have(t) {
 			if rest, ok := strings.CutPrefix(x.Name, "model."); ok {
 				x.Name = c.layers + rest
@@ -47,21 +50,21 @@ func TestTowersAreLeftOut(t *testing.T) {
 			t.Errorf("%s: %v", c.modelType, err)
 			continue
 		}
-		isTower := func(d Dropped) bool { return d.Name == c.tower && d.Reason != "" }
+		isTower := func(d table.Dropped) bool { return d.Name == c.tower && d.Reason != "" }
 		if !slices.ContainsFunc(match.Dropped, isTower) {
 			t.Errorf("%s: dropped %v, want %s", c.modelType, match.Dropped, c.tower)
 		}
 		if want := plain.detect(t).Facts().Params; m.Facts().Params != want {
 			t.Errorf("%s: %d parameters, want %d", c.modelType, m.Facts().Params, want)
 		}
-		d, err := DetectFamily([]byte(top))
-		if err != nil || slices.Contains(d.Capabilities, CapVision) {
+		d, err := arch.DetectFamily([]byte(top))
+		if err != nil || slices.Contains(d.Capabilities, arch.CapVision) {
 			t.Errorf("%s: capabilities %v, %v", c.modelType, d.Capabilities, err)
 		}
 	}
 	// Their relatives, whose tower is imported, keep the capability.
-	d, err := DetectFamily([]byte(`{"model_type":"qwen3_5","vision_config":{"depth":1}}`))
-	if err != nil || !slices.Contains(d.Capabilities, CapVision) {
+	d, err := arch.DetectFamily([]byte(`{"model_type":"qwen3_5","vision_config":{"depth":1}}`))
+	if err != nil || !slices.Contains(d.Capabilities, arch.CapVision) {
 		t.Errorf("qwen3_5: %v, %v", d.Capabilities, err)
 	}
 }

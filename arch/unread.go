@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
@@ -64,7 +65,7 @@ func (k triedKey) value() json.RawMessage { return k.in[k.key] }
 func (t *trial) keys() (list []triedKey) {
 	var others []triedKey
 	add := func(in map[string]json.RawMessage, prefix string) {
-		for _, key := range sortedKeys(in) {
+		for _, key := range config.SortedKeys(in) {
 			k := triedKey{in, key, prefix + key}
 			switch {
 			case t.arch.replaced(key, in):
@@ -107,7 +108,7 @@ func (t *trial) unused(keys []triedKey) (paths []string) {
 	return paths
 }
 
-// leaveOut removes keys, if they have no influence, and reports that.
+// LeaveOut removes keys, if they have no influence, and reports that.
 func (t *trial) leaveOut(keys []triedKey) bool {
 	values := make([]json.RawMessage, len(keys))
 	for i, k := range keys {

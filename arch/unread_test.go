@@ -1,10 +1,12 @@
-package arch
+package arch_test
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/arch"
 )
 
 // TestUnreadOfManyKeys checks that a configuration with very many keys, or with long values, takes few readings.
@@ -20,17 +22,17 @@ func TestUnreadOfManyKeys(t *testing.T) {
 		"nothing": many(20_000, "0"), "numbers": many(20_000, "1"), "texts": many(20, `"`+strings.Repeat("x", 1<<18)+`"`),
 	} {
 		config := []byte("{" + base + more + `,"odd_norm_epsilon":1}`)
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, readings := byName("llama"), 0
+		a, readings := arch.byName("llama"), 0
 		parse := a.Parse
-		a.Parse = func(config []byte) (Model, error) {
+		a.Parse = func(config []byte) (arch.Model, error) {
 			readings += len(config)
 			return parse(config)
 		}
-		got := unread(config, a, m)
+		got := arch.unread(config, a, m)
 		if readings > 60*len(config) {
 			t.Errorf("%s: %d bytes are read of a configuration of %d", what, readings, len(config))
 		}

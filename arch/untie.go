@@ -1,9 +1,8 @@
 package arch
 
-import "github.com/ingotml/ingot/internal/limits/pyjson"
-
-// HeadName is the name of the output head in every table that has one.
-const HeadName = headName
+import (
+	"github.com/ingotml/ingot/internal/limits/pyjson"
+)
 
 // Untie returns a config.json whose model has an output head of its own, and the model.
 func Untie(config []byte) ([]byte, Model, error) {

@@ -1,31 +1,10 @@
-package arch
+package arch_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 )
-
-func TestUnwrapped(t *testing.T) {
-	for _, c := range []struct{ name, want string }{
-		{"model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight"},
-		{"_orig_mod.model.norm.weight", "model.norm.weight"},
-		{"module.model.norm.weight", "model.norm.weight"},
-		{"module._orig_mod.model.norm.weight", "model.norm.weight"},
-		{"_orig_mod.module.model.norm.weight", "model.norm.weight"},
-		{"base_model.model.model.norm.weight", "model.norm.weight"},
-		{"module.base_model.model.model.norm.weight", "model.norm.weight"},
-		{"model.layers.0._orig_mod.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight"},
-		{"model._fsdp_wrapped_module.layers.0._fsdp_wrapped_module._checkpoint_wrapped_module.mlp.up_proj.weight",
-			"model.layers.0.mlp.up_proj.weight"},
-		{"model.module.x", "model.module.x"},
-		{"a_orig_mod.x", "a_orig_mod.x"},
-	} {
-		if got := unwrapped(c.name); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-}
 
 // The tensors of every checkpoint are found under the names that training programs give them, and the sources of a
 // match are the checkpoint's own names.
@@ -68,7 +47,7 @@ func TestWrappedCheckpoints(t *testing.T) {
 
 // Two names that would become one stay apart: the second is unknown.
 func TestWrappedTwice(t *testing.T) {
-	tb, have := table(t, "llama")
+	tb, have := tab(t, "llama")
 	again := have[0]
 	again.Name = "module." + again.Name
 	_, err := tb.Check(append(have, again))
@@ -79,7 +58,7 @@ func TestWrappedTwice(t *testing.T) {
 
 // Some files of Kimi K2.5 call layers blocks.
 func TestSpellings(t *testing.T) {
-	tb, have := table(t, "deepseek_v3")
+	tb, have := tab(t, "deepseek_v3")
 	renamed := slices.Clone(have)
 	for i := range renamed {
 		name := strings.Replace(renamed[i].Name, "model.layers.", "model.blocks.", 1)

@@ -1,4 +1,4 @@
-package arch
+package arch_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 )
 
@@ -24,7 +26,7 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,42 +36,42 @@ func TestWrite(t *testing.T) {
 		if err := pyjson.Unmarshal(config, &c); err != nil {
 			t.Fatal(err)
 		}
-		table := m.Table()
-		var have []TensorInfo
-		for _, s := range table.Specs {
-			have = append(have, TensorInfo{Name: s.Name, DType: typeOf(s), Shape: s.Shape})
+		tab := m.Table()
+		var have []table.TensorInfo
+		for _, s := range tab.Specs {
+			have = append(have, table.TensorInfo{Name: s.Name, DType: typeOf(s), Shape: s.Shape})
 		}
-		for _, style := range []Style{HuggingFace, MLX} {
+		for _, style := range []table.Style{table.HuggingFace, table.MLX} {
 			for _, shifted := range []bool{false, true} {
-				if shifted && (style == HuggingFace || !strings.HasPrefix(name, "qwen3_5")) {
+				if shifted && (style == table.HuggingFace || !strings.HasPrefix(name, "qwen3_5")) {
 					continue
 				}
-				written, err := table.Write(have, WriteOptions{Style: style, ModelType: c.ModelType, Shifted: shifted})
+				written, err := tab.Write(have, table.WriteOptions{Style: style, ModelType: c.ModelType, Shifted: shifted})
 				if err != nil {
 					t.Errorf("%s, %s: %v", name, style, err)
 					continue
 				}
-				checkWritten(t, name+", "+string(style), table, have, written)
+				checkWritten(t, name+", "+string(style), tab, have, written)
 			}
 		}
 	}
 }
 
-func checkWritten(t *testing.T, what string, table Table, have []TensorInfo, written []Written) {
+func checkWritten(t *testing.T, what string, tab table.Table, have []table.TensorInfo, written []table.Written) {
 	t.Helper()
-	var files []TensorInfo
-	byName, types := map[string]Written{}, map[string]string{}
+	var files []table.TensorInfo
+	byName, types := map[string]table.Written{}, map[string]string{}
 	for _, h := range have {
 		types[h.Name] = h.DType
 	}
 	for _, w := range written {
-		files = append(files, TensorInfo{Name: w.Name, DType: types[w.From[0].Tensor], Shape: w.Shape})
+		files = append(files, table.TensorInfo{Name: w.Name, DType: types[w.From[0].Tensor], Shape: w.Shape})
 		if _, twice := byName[w.Name]; twice {
 			t.Errorf("%s: %s is written twice", what, w.Name)
 		}
 		byName[w.Name] = w
 	}
-	match, err := table.Check(files)
+	match, err := tab.Check(files)
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return
@@ -98,8 +100,8 @@ func checkWritten(t *testing.T, what string, table Table, have []TensorInfo, wri
 			}
 			at += p.Count
 		}
-		if at != elements(m.Spec.Shape) {
-			t.Errorf("%s: %s has %d elements, want %d", what, m.Spec.Name, at, elements(m.Spec.Shape))
+		if at != table.Elements(m.Spec.Shape) {
+			t.Errorf("%s: %s has %d elements, want %d", what, m.Spec.Name, at, table.Elements(m.Spec.Shape))
 		}
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -107,7 +109,7 @@ func checkWritten(t *testing.T, what string, table Table, have []TensorInfo, wri
 	}
 }
 
-func typeOf(s Spec) string {
+func typeOf(s table.Spec) string {
 	if s.Types != nil {
 		return s.Types[0]
 	}
@@ -115,7 +117,7 @@ func typeOf(s Spec) string {
 }
 
 // elementOf returns the model tensor and element that element i of a written tensor comes from.
-func elementOf(w Written, i int64) (string, int64) {
+func elementOf(w table.Written, i int64) (string, int64) {
 	for _, p := range w.From {
 		if i < p.Count {
 			return p.Tensor, p.Begin + i
@@ -129,38 +131,38 @@ func elementOf(w Written, i int64) (string, int64) {
 func TestWrittenNames(t *testing.T) {
 	for _, c := range []struct {
 		model      string
-		style      Style
+		style      table.Style
 		want, none string
 	}{
-		{"qwen3_moe-published", HuggingFace, "model.layers.1.mlp.experts.3.up_proj.weight", "gate_up_proj"},
-		{"qwen3_moe-published", MLX, "model.layers.1.mlp.switch_mlp.up_proj.weight", "experts."},
-		{"qwen3_5_moe-published", HuggingFace, "model.language_model.layers.0.mlp.experts.gate_up_proj", "switch_mlp"},
+		{"qwen3_moe-published", table.HuggingFace, "model.layers.1.mlp.experts.3.up_proj.weight", "gate_up_proj"},
+		{"qwen3_moe-published", table.MLX, "model.layers.1.mlp.switch_mlp.up_proj.weight", "experts."},
+		{"qwen3_5_moe-published", table.HuggingFace, "model.language_model.layers.0.mlp.experts.gate_up_proj", "switch_mlp"},
 		{
-			"qwen3_5_moe-published", MLX, "language_model.model.layers.0.mlp.switch_mlp.gate_proj.weight",
+			"qwen3_5_moe-published", table.MLX, "language_model.model.layers.0.mlp.switch_mlp.gate_proj.weight",
 			"model.language_model.",
 		},
-		{"qwen3_5_moe-next-published", HuggingFace, "model.layers.0.linear_attn.in_proj_qkvz.weight", "in_proj_qkv."},
-		{"gemma3-published", HuggingFace, "language_model.model.layers.0.mlp.up_proj.weight", "model.language_model."},
-		{"llama4-published", HuggingFace, "language_model.model.layers.1.feed_forward.experts.gate_up_proj",
+		{"qwen3_5_moe-next-published", table.HuggingFace, "model.layers.0.linear_attn.in_proj_qkvz.weight", "in_proj_qkv."},
+		{"gemma3-published", table.HuggingFace, "language_model.model.layers.0.mlp.up_proj.weight", "model.language_model."},
+		{"llama4-published", table.HuggingFace, "language_model.model.layers.1.feed_forward.experts.gate_up_proj",
 			"model.language_model."},
-		{"deepseek_v3-published", HuggingFace, "model.layers.1.mlp.experts.0.gate_proj.weight", "gate_up_proj"},
-		{"laguna-published", HuggingFace, "model.layers.1.mlp.shared_expert.down_proj.weight", "shared_experts"},
-		{"lfm2_moe-published", MLX, "model.layers.0.feed_forward.gate_proj.weight", ".w1."},
-		{"mimo_v2_flash-published", MLX, "model.layers.1.self_attn.attention_sink_bias", ".sinks"},
-		{"gemma4-26b-a4b", MLX, "language_model.model.layers.0.experts.switch_glu.down_proj.weight", "gate_up_proj"},
-		{"gemma4-26b-a4b", HuggingFace, "model.language_model.layers.0.experts.down_proj", "switch_glu"},
+		{"deepseek_v3-published", table.HuggingFace, "model.layers.1.mlp.experts.0.gate_proj.weight", "gate_up_proj"},
+		{"laguna-published", table.HuggingFace, "model.layers.1.mlp.shared_expert.down_proj.weight", "shared_experts"},
+		{"lfm2_moe-published", table.MLX, "model.layers.0.feed_forward.gate_proj.weight", ".w1."},
+		{"mimo_v2_flash-published", table.MLX, "model.layers.1.self_attn.attention_sink_bias", ".sinks"},
+		{"gemma4-26b-a4b", table.MLX, "language_model.model.layers.0.experts.switch_glu.down_proj.weight", "gate_up_proj"},
+		{"gemma4-26b-a4b", table.HuggingFace, "model.language_model.layers.0.experts.down_proj", "switch_glu"},
 	} {
 		config, err := os.ReadFile(filepath.Join("..", "testdata", "models", c.model, "config.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Detect(config)
+		m, err := arch.Detect(config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var have []TensorInfo
+		var have []table.TensorInfo
 		for _, s := range m.Table().Specs {
-			have = append(have, TensorInfo{Name: s.Name, Shape: s.Shape})
+			have = append(have, table.TensorInfo{Name: s.Name, Shape: s.Shape})
 		}
 		var top struct {
 			ModelType string `json:"model_type"`
@@ -168,11 +170,11 @@ func TestWrittenNames(t *testing.T) {
 		if err := json.Unmarshal(config, &top); err != nil {
 			t.Fatal(err)
 		}
-		written, err := m.Table().Write(have, WriteOptions{Style: c.style, ModelType: top.ModelType})
+		written, err := m.Table().Write(have, table.WriteOptions{Style: c.style, ModelType: top.ModelType})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(written, func(w Written) bool { return w.Name == c.want }) {
+		if !slices.ContainsFunc(written, func(w table.Written) bool { return w.Name == c.want }) {
 			t.Errorf("%s, %s: no %s", c.model, c.style, c.want)
 		}
 		for _, w := range written {

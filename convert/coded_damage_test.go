@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/packed/declared"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/quantize"
@@ -60,7 +60,7 @@ func TestDamagedSources(t *testing.T) {
 			"mlx-int4-g32", "no biases", without(up + ".biases"), source.ErrSource,
 			[]string{"tensor " + up + ".weight", up + ".biases is missing"},
 		},
-		{"mlx-int4-g32", "no codes", without(up + ".weight"), arch.ErrTable, []string{up + ".weight: absent"}},
+		{"mlx-int4-g32", "no codes", without(up + ".weight"), table.ErrTable, []string{up + ".weight: absent"}},
 		{
 			"mlx-int4-g32", "wrong group", mlxKey("group_size", "64"), source.ErrSource,
 			[]string{
@@ -86,7 +86,7 @@ func TestDamagedSources(t *testing.T) {
 		},
 		{
 			"mlx-int4-g32", "bits and groups that fit each other only", mlxKey(up, `{"bits": 2, "group_size": 64}`),
-			arch.ErrTable,
+			table.ErrTable,
 			[]string{"tensor " + up + ".weight: wrong shape: has shape [128 128] (read as MLX int2), want [128 64]"},
 		},
 		{
@@ -134,13 +134,13 @@ func TestDamagedSources(t *testing.T) {
 			"fp8-block", "no scales", without(up + ".weight_scale_inv"), source.ErrSource,
 			[]string{"tensor " + up + ".weight", "it is F8_E4M3, and its scale is missing", "use the checkpoint in bf16"},
 		},
-		{"fp8-block", "wrong block", config(`"weight_block_size": [
+		{"fp8-block", "wrong block", data(`"weight_block_size": [
       32,`, `"weight_block_size": [
       16,`), source.ErrSource, []string{
 			"_scale_inv: cannot import: it has shape",
 			"blocks of 16 x 32 (config.json quantization_config.weight_block_size)",
 		}},
-		{"fp8-block", "impossible block", config(`"weight_block_size": [
+		{"fp8-block", "impossible block", data(`"weight_block_size": [
       32,`, `"weight_block_size": [
       0,`), source.ErrSource, []string{"quantization_config.weight_block_size", "want two positive numbers"}},
 		{

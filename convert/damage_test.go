@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/ingotml/ingot/tokenizer"
@@ -66,34 +68,34 @@ func TestDamage(t *testing.T) {
 			safetensors.ErrIncomplete, []string{".safetensors: tensor", norm},
 		},
 		{
-			"tensor missing", 0, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, arch.ErrTable,
+			"tensor missing", 0, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, table.ErrTable,
 			[]string{"model.safetensors: tensor " + norm + ": absent"},
 		},
 		{"wrong shape", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.Shape, tn.data = []int64{16}, tn.data[:32] })
-		}, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong shape: has shape [16], want [32]"}},
+		}, nil, table.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong shape: has shape [16], want [32]"}},
 		{"wrong shape in a shard", 2, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.Shape = []int64{32, 1} })
-		}, nil, arch.ErrTable, []string{".safetensors: tensor " + norm + ": wrong shape: has shape [32 1], want [32]"}},
+		}, nil, table.ErrTable, []string{".safetensors: tensor " + norm + ": wrong shape: has shape [32 1], want [32]"}},
 		{"transposed", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit("model.layers.0.mlp.up_proj.weight", func(tn *tensor) { tn.Shape = []int64{32, 48} })
-		}, nil, arch.ErrTable,
+		}, nil, table.ErrTable,
 			[]string{"model.safetensors: tensor model.layers.0.mlp.up_proj.weight: wrong shape: has shape [32 48], " +
 				"want [48 32]"}},
 		{"wrong type", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.DType = safetensors.I16 })
-		}, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong type: has type I16"}},
+		}, nil, table.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong type: has type I16"}},
 		{"tensor too many", 0, func(_ *testing.T, c *checkpoint) {
 			tn := c.tensors["model.safetensors"][1]
 			tn.Name = "mtp.norm.weight"
 			c.add("model.safetensors", tn)
-		}, nil, arch.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
+		}, nil, table.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
 		{
-			"unknown architecture", 0, config(`"llama"`, `"rwkv"`), nil, arch.ErrUnknownArchitecture,
+			"unknown architecture", 0, data(`"llama"`, `"rwkv"`), nil, arch.ErrUnknownArchitecture,
 			[]string{source.ConfigName, `"rwkv"`, "known types", "its tensors have the names and shapes of llama"},
 		},
 		{
-			"unknown class", 0, config("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture,
+			"unknown class", 0, data("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture,
 			[]string{source.ConfigName, "LlamaForTokenClassification"},
 		},
 		{
@@ -105,7 +107,7 @@ func TestDamage(t *testing.T) {
 			c.files["model_index.json"] = "{}"
 		}, nil, source.ErrSource, []string{"image-generation model"}},
 		{
-			"broken config.json", 0, config(`"vocab_size": 300,`, `"vocab_size": 300`), nil, arch.ErrConfig,
+			"broken config.json", 0, data(`"vocab_size": 300,`, `"vocab_size": 300`), nil, config.ErrBad,
 			[]string{source.ConfigName + ": line 2: "},
 		},
 		{
@@ -113,12 +115,12 @@ func TestDamage(t *testing.T) {
 			[]string{source.ConfigName, "it is empty; download it again"},
 		},
 		{
-			"bad value in config.json", 0, config(`"num_key_value_heads": 2`, `"num_key_value_heads": 3`), nil, arch.ErrConfig,
+			"bad value in config.json", 0, data(`"num_key_value_heads": 2`, `"num_key_value_heads": 3`), nil, config.ErrBad,
 			[]string{source.ConfigName + ": num_key_value_heads = 3: must divide"},
 		},
 		{
 			"quantized", 0, func(t *testing.T, c *checkpoint) {
-				config(`"torch_dtype"`, `"quantization_config": {"quant_method": "aqlm"}, "torch_dtype"`)(t, c)
+				data(`"torch_dtype"`, `"quantization_config": {"quant_method": "aqlm"}, "torch_dtype"`)(t, c)
 				c.edit("model.layers.0.mlp.up_proj.weight", func(tn *tensor) {
 					tn.Name, tn.DType = "model.layers.0.mlp.up_proj.codes", safetensors.I16
 				})
@@ -191,7 +193,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func config(from, to string) func(*testing.T, *checkpoint) {
+func data(from, to string) func(*testing.T, *checkpoint) {
 	return func(t *testing.T, c *checkpoint) {
 		t.Helper()
 		text := strings.Replace(c.files[source.ConfigName], from, to, 1)

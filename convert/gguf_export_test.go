@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ingotml/ingot/arch"
+	mapping "github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/convert/export"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
@@ -234,7 +234,7 @@ func TestGGUFExportTypes(t *testing.T) {
 func TestGGUFExportRefused(t *testing.T) {
 	st := openStore(t)
 	mustCreate(t, st, "helium", from(filepath.Join("..", "testdata", "models", "helium-saved")), Options{})
-	if _, _, err := exportGGUF(t, st, "helium", ""); !errors.Is(err, export.ErrExport) || !errors.Is(err, arch.ErrGGUF) {
+	if _, _, err := exportGGUF(t, st, "helium", ""); !errors.Is(err, export.ErrExport) || !errors.Is(err, mapping.ErrMetadata) {
 		t.Error(err)
 	}
 	mustCreate(t, st, "m", from(gguftest.Llama(ggml.F16).Write(t, "x.gguf")), Options{})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/runtest"
@@ -116,10 +117,10 @@ func TestGGUFSameAsSafetensors(t *testing.T) {
 				return
 			}
 			if diff := cmp.Diff(b, a, cmpopts.EquateApprox(1e-6, 0), cmpopts.EquateEmpty(),
-				cmpopts.IgnoreFields(arch.Common{}, "Architecture", "DType", "BOS", "EOS"),
-				cmpopts.IgnoreFields(arch.LatentDecoder{}, "NextLayers"),
+				cmpopts.IgnoreFields(config.Common{}, "Architecture", "DType", "BOS", "EOS"),
+				cmpopts.IgnoreFields(config.LatentDecoder{}, "NextLayers"),
 				// deepseek2 has mscale_all_dim only; published models have the same mscale.
-				cmpopts.IgnoreFields(arch.Rope{}, "MScale")); diff != "" {
+				cmpopts.IgnoreFields(config.Rope{}, "MScale")); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime/processor"
@@ -125,7 +125,7 @@ func TestTemplatesRefused(t *testing.T) {
 		`{"suppress_tokens": [1.5]}`: "generation_config.json: suppress_tokens: a JSON number 1.5, want an integer",
 	} {
 		create, _ := created(t, map[string]string{"generation_config.json": text})
-		if !errors.Is(create, arch.ErrConfig) || !strings.Contains(create.Error(), want) {
+		if !errors.Is(create, config.ErrBad) || !strings.Contains(create.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, create, want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -90,7 +90,7 @@ func TestAdapterOfTied(t *testing.T) {
 					own = l.Name
 				}
 			}
-			gotEmbedding, gotHead := rowOf(t, store, "x", own), rowOf(t, store, "x", arch.HeadName)
+			gotEmbedding, gotHead := rowOf(t, store, "x", own), rowOf(t, store, "x", table.HeadName)
 			if !slices.Equal(gotEmbedding, c.embedding) || !slices.Equal(gotHead, c.head) {
 				t.Errorf("%s, %s: embedding %v, head %v, want %v, %v", model, name, gotEmbedding, gotHead, c.embedding, c.head)
 			}

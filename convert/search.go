@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/convert/source"
@@ -66,7 +67,7 @@ func chooseTypes(
 	return search.Run(ctx, search.Input{
 		State: state, Key: key.String(),
 		Plain: img, Rules: arch.RulesOf(src.Model, ask.RuleSet), Ask: ask,
-		Share: func(s arch.Spec) float64 { return arch.ReadShare(src.Model, s) },
+		Share: func(s table.Spec) float64 { return arch.ReadShare(src.Model, s) },
 		Plan: func(ctx context.Context, q recipe.Precision) (*plan.Plan, error) {
 			o := planned
 			o.Precision = q

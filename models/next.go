@@ -1,7 +1,7 @@
 package models
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
@@ -23,7 +23,7 @@ type Next struct {
 
 // NewNext takes the tensors of a head whose names start with name, except its block's and those that m shares. last is
 // the rest of the name of its last norm.
-func NewNext(w *nn.Weights, name, last string, c arch.Common, m Model, block nn.Block) *Next {
+func NewNext(w *nn.Weights, name, last string, c config.Common, m Model, block nn.Block) *Next {
 	norm := func(part string) *nn.Norm { return nn.NewRMSNorm(w, name+part, c.Hidden, c.NormEps) }
 	return &Next{
 		Model:      m,

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/manifest/store"
@@ -64,20 +66,20 @@ func (b *bench) loadModel(ctx context.Context, store *store.Store, entry *store.
 
 // read returns how many of a tensor's bytes one token reads: one row of an embedding, all of an embedding that is also
 // the head, and the selected experts.
-func read(config arch.Model, name string, bytes int64, tied bool) int64 {
+func read(data arch.Model, name string, bytes int64, tied bool) int64 {
 	switch {
 	case strings.Contains(name, "embed_tokens_per_layer"), isEmbedding(name) && !tied:
-		return bytes / config.Facts().Vocab
+		return bytes / data.Facts().Vocab
 	case strings.Contains(name, ".experts."):
-		var e arch.Experts
-		switch c := config.(type) {
-		case *arch.Qwen3Moe:
+		var e config.Experts
+		switch c := data.(type) {
+		case *types.Qwen3Moe:
 			e = c.Experts
-		case *arch.GptOss:
+		case *types.GptOss:
 			e = c.Mixture.Experts
-		case *arch.DeepseekV3:
+		case *types.DeepseekV3:
 			e = c.Mixture.Experts
-		case *arch.NemotronH:
+		case *types.NemotronH:
 			e = c.Mixture.Experts
 		}
 		if e.Count > 0 {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	mapping "github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/source"
@@ -155,7 +156,7 @@ func (x *ggufFile) plan(name string, templates []chat.Named) error {
 	if err := x.addAll(g, config.Data); err != nil {
 		return err
 	}
-	lost, err := g.Check(x.src.Model, written{x, header.Factors})
+	lost, err := arch.CheckGGUF(g, x.src.Model, written{x, header.Factors})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
@@ -175,7 +176,7 @@ type written struct {
 	factors map[string][]float32
 }
 
-// Value implements [arch.GGUFFile].
+// Value implements [gguf.File].
 func (w written) Value(key string) (any, bool) {
 	for _, p := range w.metadata {
 		if p.Key == key {
@@ -185,7 +186,7 @@ func (w written) Value(key string) (any, bool) {
 	return nil, false
 }
 
-// Shape implements [arch.GGUFFile].
+// Shape implements [gguf.File].
 func (w written) Shape(name string) ([]int64, bool) {
 	for _, t := range w.tensors {
 		if t.Name == name {
@@ -195,11 +196,11 @@ func (w written) Shape(name string) ([]int64, bool) {
 	return nil, false
 }
 
-// Floats implements [arch.GGUFFile].
+// Floats implements [gguf.File].
 func (w written) Floats(name string) ([]float32, error) {
 	list, ok := w.factors[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: there is no tensor %s", arch.ErrGGUF, name)
+		return nil, fmt.Errorf("%w: there is no tensor %s", mapping.ErrMetadata, name)
 	}
 	return list, nil
 }

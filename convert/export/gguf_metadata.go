@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
+	mapping "github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/vocab"
@@ -33,7 +34,7 @@ func GGUFMetadata(ctx context.Context, st *store.Store, entry *store.Entry) ([]g
 }
 
 // modelPairs returns the metadata of a model.
-func modelPairs(g arch.GGUF, header arch.GGUFHeader, name string) []gguf.Pair {
+func modelPairs(g mapping.Map, header mapping.Header, name string) []gguf.Pair {
 	list := []gguf.Pair{
 		{Key: "general.architecture", Value: gguf.Text(g.Architecture)}, {Key: "general.type", Value: gguf.Text("model")},
 		{Key: "general.name", Value: gguf.Text(name)}, {Key: "general.quantization_version", Value: gguf.Number(2)},
@@ -45,7 +46,7 @@ func modelPairs(g arch.GGUF, header arch.GGUFHeader, name string) []gguf.Pair {
 }
 
 // tokenizerPairs returns the metadata of a model's tokenizer, and notes about what it cannot say.
-func tokenizerPairs(src *source.Source, g arch.GGUF, templates []chat.Named) (list []gguf.Pair, notes []string,
+func tokenizerPairs(src *source.Source, g mapping.Map, templates []chat.Named) (list []gguf.Pair, notes []string,
 	err error) {
 	facts := vocab.Source{Vocabulary: vocabularyOf(src), Templates: templates}
 	if f, ok := src.File("tokenizer.json"); ok {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	mapping "github.com/ingotml/ingot/arch/gguf"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/ggml"
@@ -18,26 +20,26 @@ import (
 )
 
 // addAll adds the model's tensors, in the order of the table.
-func (x *ggufFile) addAll(g arch.GGUF, config []byte) error {
+func (x *ggufFile) addAll(g mapping.Map, config []byte) error {
 	x.stored = map[string]*storedTensor{}
-	var have []arch.TensorInfo
+	var have []table.TensorInfo
 	for _, w := range x.src.Tensors() {
 		s, err := newStored(w)
 		if err != nil {
 			return err
 		}
 		x.stored[w.Name] = s
-		have = append(have, arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path})
+		have = append(have, table.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path})
 	}
-	table := x.src.Model.Table()
-	written, err := table.Write(have,
-		arch.WriteOptions{Style: arch.ForGGUF, ModelType: modelTypeOf(config)})
+	tab := x.src.Model.Table()
+	written, err := tab.Write(have,
+		table.WriteOptions{Style: table.ForGGUF, ModelType: modelTypeOf(config)})
 	if err != nil {
 		return err
 	}
 	others := map[string]bool{}
 	for _, w := range written {
-		if part := otherPart(table, w.Name); part != "" {
+		if part := otherPart(tab, w.Name); part != "" {
 			others[part] = true
 			continue
 		}
@@ -56,7 +58,7 @@ func (x *ggufFile) addAll(g arch.GGUF, config []byte) error {
 }
 
 // otherPart returns what a tensor belongs to that is not the text model's layers; "" = it is one of theirs.
-func otherPart(t arch.Table, name string) string {
+func otherPart(t table.Table, name string) string {
 	switch {
 	case t.PartOf(name) == "mtp":
 		return "the head that predicts further tokens"
@@ -66,7 +68,7 @@ func otherPart(t arch.Table, name string) string {
 	return ""
 }
 
-func (x *ggufFile) add(g arch.GGUF, w arch.Written, to arch.GGUFTensor) error {
+func (x *ggufFile) add(g mapping.Map, w table.Written, to mapping.Tensor) error {
 	first := x.stored[w.From[0].Tensor]
 	for _, p := range w.From {
 		if s := x.stored[p.Tensor]; s.Quant != first.Quant || s.DType != first.DType || s.Global != first.Global {
@@ -153,7 +155,7 @@ func (x *ggufFile) addChanged(t ggufTensor, change func(float32) float32) {
 }
 
 // addPieces adds the tensors that the converter makes of one.
-func (x *ggufFile) addPieces(source ggufTensor, pieces []arch.GGUFPiece) {
+func (x *ggufFile) addPieces(source ggufTensor, pieces []mapping.Piece) {
 	for _, piece := range pieces {
 		t := ggufTensor{Tensor: gguf.Tensor{Name: piece.Name, Shape: piece.Shape}}
 		if t.Type = x.kind; x.kind == ggml.F32 || !wholeBlocks(x.kind, t.Shape) {
@@ -191,7 +193,7 @@ func plainType(t *storedTensor) ggml.Type {
 }
 
 // shapeIn returns the shape of a tensor in the file.
-func shapeIn(m arch.Model, to arch.GGUFTensor, shape []int64) []int64 {
+func shapeIn(m arch.Model, to mapping.Tensor, shape []int64) []int64 {
 	if to.Shape != nil {
 		return to.Shape(m, shape)
 	}

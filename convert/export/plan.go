@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest/blob"
@@ -62,19 +62,19 @@ func planFolder(src *source.Source, opts Options) (*folder, error) {
 	if _, err := src.Match(); err != nil {
 		return nil, err
 	}
-	var have []arch.TensorInfo
+	var have []table.TensorInfo
 	for _, w := range src.Tensors() {
 		s, err := newStored(w)
 		if err != nil {
 			return nil, err
 		}
 		x.stored[w.Name] = s
-		have = append(have, arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path})
+		have = append(have, table.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path})
 	}
 	config, _ := src.File(source.ConfigName)
-	o := arch.WriteOptions{Style: arch.HuggingFace, ModelType: modelTypeOf(config.Data)}
+	o := table.WriteOptions{Style: table.HuggingFace, ModelType: modelTypeOf(config.Data)}
 	if x.packed() {
-		o.Style = arch.MLX
+		o.Style = table.MLX
 		shifted, err := x.shifted(o.ModelType)
 		if err != nil {
 			return nil, err
@@ -168,7 +168,7 @@ func (x *folder) narrow(t *storedTensor, add float64) (safetensors.DType, error)
 }
 
 // addTensor adds a tensor's arrays.
-func (x *folder) addTensor(group int, w arch.Written) error {
+func (x *folder) addTensor(group int, w table.Written) error {
 	first := x.stored[w.From[0].Tensor]
 	r := arrayReader{from: w.From, stored: x.stored}
 	if w.Transposed {
@@ -215,7 +215,7 @@ func (x *folder) addTensor(group int, w arch.Written) error {
 
 // addPacked adds a quantized tensor's codes, scales and biases.
 func (x *folder) addPacked(
-	w arch.Written, first *storedTensor, n int64, add func(string, arrayPart, safetensors.DType, []int64),
+	w table.Written, first *storedTensor, n int64, add func(string, arrayPart, safetensors.DType, []int64),
 ) error {
 	path, ok := strings.CutSuffix(w.Name, ".weight")
 	if !ok || w.Transposed {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
@@ -61,7 +61,7 @@ const (
 
 // arrayReader reads an array of a shard from blobs.
 type arrayReader struct {
-	from   []arch.WrittenPiece
+	from   []table.WrittenPiece
 	stored map[string]*storedTensor
 	source *storedTensor // one of from; all have its type
 	part   arrayPart
@@ -309,7 +309,7 @@ func eachF32(b []byte, f func(float32) float32) {
 func readAdded(t *storedTensor, add float64) ([]byte, error) {
 	n := safetensors.Tensor{Shape: t.Shape}.NumElements()
 	r := arrayReader{
-		from: []arch.WrittenPiece{{Tensor: t.Name, Count: n}}, stored: map[string]*storedTensor{t.Name: t}, source: t,
+		from: []table.WrittenPiece{{Tensor: t.Name, Count: n}}, stored: map[string]*storedTensor{t.Name: t}, source: t,
 		part: added, to: safetensors.F32, add: float32(add),
 	}
 	stream, err := r.open(context.Background())

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
@@ -24,7 +24,7 @@ func planCoded(t Tensor, c *chooser) (Tensor, error) {
 	if err != nil {
 		return t, err
 	}
-	if t.Match.Make == arch.Add {
+	if t.Match.Make == table.Add {
 		want, rule = quantize.ToF32, "what is added to it is exact in float32"
 		t.Transform = []string{fmt.Sprintf("add %v", t.Match.Add)}
 	}

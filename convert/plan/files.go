@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
@@ -111,9 +111,9 @@ func (p *planner) checkGeneration() error {
 		name, key string
 		read      func(name string, data []byte) ([]int32, error)
 	}{
-		{settings.GenerationName, "eos_token_id", arch.EndTokens},
-		{settings.GenerationName, "suppress_tokens", arch.SuppressedTokens},
-		{source.ConfigName, "eos_token_id", arch.EndTokens},
+		{settings.GenerationName, "eos_token_id", config.EndTokens},
+		{settings.GenerationName, "suppress_tokens", config.SuppressedTokens},
+		{source.ConfigName, "eos_token_id", config.EndTokens},
 	} {
 		f, ok := p.src.File(c.name)
 		if !ok {

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
@@ -197,7 +198,7 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 			packed.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
 	}
 	tied := arch.HasHead(p.src.Model) &&
-		!slices.ContainsFunc(match.Tensors, func(m arch.Matched) bool { return m.Spec.IsHead() })
+		!slices.ContainsFunc(match.Tensors, func(m table.Matched) bool { return m.Spec.IsHead() })
 	var requantized, dequantized []string
 	for _, m := range match.Tensors {
 		t, err := p.planTensor(m, prefix, c)
@@ -231,7 +232,7 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 }
 
 // drop adds the source's tensors that the image does not contain.
-func (p *planner) drop(ctx context.Context, match arch.Match) error {
+func (p *planner) drop(ctx context.Context, match table.Match) error {
 	add := func(t *source.Tensor, part, reason string) {
 		p.plan.Dropped = append(p.plan.Dropped, Dropped{describeTensor(t), part, reason})
 	}
@@ -261,7 +262,7 @@ func (p *planner) drop(ctx context.Context, match arch.Match) error {
 }
 
 // sourceOf returns the checkpoint's name of a table tensor that has a single source.
-func sourceOf(match arch.Match, name string) string {
+func sourceOf(match table.Match, name string) string {
 	for _, m := range match.Tensors {
 		if m.Spec.Name == name && len(m.Sources) == 1 {
 			return m.Sources[0]

@@ -5,7 +5,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/precision"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/safetensors"
@@ -13,19 +14,19 @@ import (
 
 // chooser chooses the types of a model's tensors, and records which rules matched.
 type chooser struct {
-	rules  arch.Rules
+	rules  precision.Rules
 	base   quantize.Type
 	ask    recipe.Precision
 	prefix string // of the names in the image
 	used   map[int]bool
 }
 
-func newChooser(rules arch.Rules, p recipe.Precision, base quantize.Type) *chooser {
+func newChooser(rules precision.Rules, p recipe.Precision, base quantize.Type) *chooser {
 	return &chooser{rules: rules, base: base, ask: p, used: map[int]bool{}}
 }
 
 // choose returns a tensor's type, or 0 for the source's type, and the rule that decided.
-func (c *chooser) choose(s arch.Spec, source safetensors.DType) (quantize.Type, string, error) {
+func (c *chooser) choose(s table.Spec, source safetensors.DType) (quantize.Type, string, error) {
 	t, rule, err := c.want(s, source)
 	if err != nil {
 		return 0, "", err
@@ -39,7 +40,7 @@ func (c *chooser) choose(s arch.Spec, source safetensors.DType) (quantize.Type, 
 	return t, rule, nil
 }
 
-func (c *chooser) want(s arch.Spec, source safetensors.DType) (quantize.Type, string, error) {
+func (c *chooser) want(s table.Spec, source safetensors.DType) (quantize.Type, string, error) {
 	name := c.prefix + s.Name
 	for i := len(c.ask.Rules) - 1; i >= 0; i-- {
 		r := c.ask.Rules[i]
@@ -59,7 +60,7 @@ func (c *chooser) want(s arch.Spec, source safetensors.DType) (quantize.Type, st
 }
 
 // obstacle returns the reason that a tensor cannot have a type, or "".
-func (c *chooser) obstacle(s arch.Spec, t quantize.Type, source safetensors.DType) string {
+func (c *chooser) obstacle(s table.Spec, t quantize.Type, source safetensors.DType) string {
 	if t == 0 {
 		return ""
 	}
@@ -104,7 +105,7 @@ func (c *chooser) unused() []string {
 // kept is the rule of a tensor that no conversion was requested for.
 const kept = "kept"
 
-func (c *chooser) byArchitecture(s arch.Spec, source safetensors.DType) (quantize.Type, string, error) {
+func (c *chooser) byArchitecture(s table.Spec, source safetensors.DType) (quantize.Type, string, error) {
 	if c.base == 0 || !isFloat(source) {
 		return 0, kept, nil
 	}

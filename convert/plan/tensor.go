@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
@@ -32,8 +32,8 @@ type Tensor struct {
 	Digest    digest.Digest     `json:"digest,omitempty"` // of a blob that is already in the store
 
 	// What the steps do, for the writer:
-	Coding Coding       `json:"-"`
-	Match  arch.Matched `json:"-"` // which elements of the sources
+	Coding Coding        `json:"-"`
+	Match  table.Matched `json:"-"` // which elements of the sources
 
 	requantized bool // the source is quantized, and not [packed.Weight.Plain]
 	dequantized bool // the codes of nvfp4 are not kept, though nobody asked for another type
@@ -56,7 +56,7 @@ func describeTensor(t *source.Tensor) Source {
 }
 
 // planTensor plans one tensor's blob.
-func (p *planner) planTensor(m arch.Matched, prefix string, c *chooser) (Tensor, error) {
+func (p *planner) planTensor(m table.Matched, prefix string, c *chooser) (Tensor, error) {
 	t := Tensor{Name: prefix + m.Spec.Name, Shape: m.Spec.Shape, Match: m}
 	for _, name := range m.Sources {
 		found, err := p.src.Lookup(name)
@@ -72,7 +72,7 @@ func (p *planner) planTensor(m arch.Matched, prefix string, c *chooser) (Tensor,
 	if m.Transposed {
 		t.Transform = []string{"transpose"}
 	}
-	if m.Make != arch.Copy {
+	if m.Make != table.Copy {
 		t.Transform = append(t.Transform, string(m.Make))
 	}
 	if first := t.Sources[0].Tensor; first.Header != nil {
@@ -85,7 +85,7 @@ func (p *planner) planTensor(m arch.Matched, prefix string, c *chooser) (Tensor,
 	if t.Coding.Target, t.Rule, err = c.choose(m.Spec, t.Source); err != nil {
 		return t, err
 	}
-	if m.Make == arch.Add {
+	if m.Make == table.Add {
 		t.Coding.Target, t.Rule = quantize.ToF32, "what is added to it is exact in float32"
 		t.Transform = []string{fmt.Sprintf("add %v", m.Add)}
 	}
@@ -93,7 +93,7 @@ func (p *planner) planTensor(m arch.Matched, prefix string, c *chooser) (Tensor,
 }
 
 // planStored plans a tensor that is already a blob in the store. The blob is reused if its type is the wanted one.
-func (p *planner) planStored(t Tensor, from *source.Tensor, spec arch.Spec, c *chooser) (Tensor, error) {
+func (p *planner) planStored(t Tensor, from *source.Tensor, spec table.Spec, c *chooser) (Tensor, error) {
 	target, rule, err := c.choose(spec, t.Source)
 	if err != nil {
 		return t, err

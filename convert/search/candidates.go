@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
@@ -119,13 +119,13 @@ const probes = 32
 func (s *searcher) divide() {
 	kinds, layers := map[string]bool{}, 0
 	for _, c := range s.tensors {
-		kind, layer := arch.SplitLayer(c.plain.Name)
+		kind, layer := table.SplitLayer(c.plain.Name)
 		kinds[kind], layers = true, max(layers, layer+1)
 	}
 	bands := min(max(probes/len(kinds), 1), 6)
 	index := map[string]int{}
 	for i, c := range s.tensors {
-		name, layer := arch.SplitLayer(c.plain.Name)
+		name, layer := table.SplitLayer(c.plain.Name)
 		if layer >= 0 {
 			name = fmt.Sprintf("%s, part %d of %d", name, layer*bands/layers+1, bands)
 		}

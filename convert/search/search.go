@@ -24,7 +24,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/precision"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/manifest"
@@ -65,9 +66,9 @@ type Event struct {
 
 // Input is a model whose types are chosen.
 type Input struct {
-	Plain manifest.Image // unquantized, in the store
-	Rules arch.Rules     // say which tensors are quantized at all
-	Share func(arch.Spec) float64
+	Plain manifest.Image  // unquantized, in the store
+	Rules precision.Rules // say which tensors are quantized at all
+	Share func(table.Spec) float64
 	Ask   recipe.Precision // types of the draft, and rules, which come first
 	// Plan plans an image of the unquantized one, and Write writes its blobs.
 	Plan     func(context.Context, recipe.Precision) (*plan.Plan, error)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -97,13 +97,13 @@ func (src *Source) widen(config []byte, more []safetensors.Source) (packed.Resul
 		if err == nil {
 			return found, more, true
 		}
-		var wrong *arch.TableError
+		var wrong *table.TableError
 		if !errors.As(err, &wrong) {
 			break
 		}
 		unknown := map[string]bool{}
 		for _, p := range wrong.Problems {
-			if p.Kind == arch.Unknown {
+			if p.Kind == table.Unknown {
 				unknown[p.Tensor] = true
 			}
 		}

@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // infos describes the tensors to a tensor table.
-func (src *Source) infos() []arch.TensorInfo { return infosOf(src.tensors) }
+func (src *Source) infos() []table.TensorInfo { return infosOf(src.tensors) }
 
-func infosOf(list []Tensor) []arch.TensorInfo {
-	have := make([]arch.TensorInfo, 0, len(list))
+func infosOf(list []Tensor) []table.TensorInfo {
+	have := make([]table.TensorInfo, 0, len(list))
 	for _, w := range list {
-		info := arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path}
+		info := table.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path}
 		if w.Coded != nil {
 			info.Note = w.Coded.Format
 		}
@@ -23,14 +23,14 @@ func infosOf(list []Tensor) []arch.TensorInfo {
 }
 
 // Match matches the checkpoint's tensors against the model's tensor table.
-func (src *Source) Match() (arch.Match, error) {
+func (src *Source) Match() (table.Match, error) {
 	match, err := src.Model.Table().Check(src.infos())
-	var wrong *arch.TableError
+	var wrong *table.TableError
 	if !errors.As(err, &wrong) {
 		return match, err
 	}
 	for i, p := range wrong.Problems {
-		if p.Kind == arch.Absent {
+		if p.Kind == table.Absent {
 			wrong.Problems[i] = src.whereAbsent(p)
 		}
 	}
@@ -38,7 +38,7 @@ func (src *Source) Match() (arch.Match, error) {
 }
 
 // whereAbsent adds the expected file of an absent tensor to the problem.
-func (src *Source) whereAbsent(p arch.Problem) arch.Problem {
+func (src *Source) whereAbsent(p table.Problem) table.Problem {
 	p.File = src.From
 	if src.checkpoint != nil {
 		if files := src.checkpoint.Files(); len(files) == 1 {

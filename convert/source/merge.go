@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/packed"
@@ -107,7 +107,7 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 }
 
 // leftOut is a tensor of an adapter for a part of the model that is not imported.
-func leftOut(folder safetensors.Folder, s safetensors.Source, d arch.Drop) Ignored {
+func leftOut(folder safetensors.Folder, s safetensors.Source, d table.Drop) Ignored {
 	return Ignored{fileTensor(folder, s), strings.TrimPrefix(d.Part+" of the adapter", " of "), d.Reason}
 }
 

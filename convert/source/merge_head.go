@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/adapter"
 )
 
@@ -23,8 +24,8 @@ func (src *Source) settleHead(a *adapter.Adapter) ([]adapter.Whole, error) {
 	find := func(name string) int {
 		return slices.IndexFunc(a.Whole, func(w adapter.Whole) bool { return of(w.Name) == name })
 	}
-	lora := slices.IndexFunc(a.Deltas, func(d adapter.Delta) bool { return of(d.Module+".weight") == arch.HeadName })
-	head, embedding := find(arch.HeadName), find(n.table.EmbeddingName())
+	lora := slices.IndexFunc(a.Deltas, func(d adapter.Delta) bool { return of(d.Module+".weight") == table.HeadName })
+	head, embedding := find(table.HeadName), find(n.table.EmbeddingName())
 	if lora < 0 && head < 0 && embedding < 0 {
 		return a.Whole, nil
 	}
@@ -75,8 +76,8 @@ func (src *Source) untie(n names, a *adapter.Adapter, by string) error {
 	src.Model, src.Files = model, slices.Clone(src.Files)
 	src.Files[i].Data, src.Files[i].Size = config, int64(len(config))
 	embedding := src.tensors[at]
-	if _, ok := n.at[arch.HeadName]; !ok {
-		head := derived(embedding, arch.HeadName, "a copy of the embedding, which an adapter separates from the head")
+	if _, ok := n.at[table.HeadName]; !ok {
+		head := derived(embedding, table.HeadName, "a copy of the embedding, which an adapter separates from the head")
 		src.tensors = append(slices.Clone(src.tensors), head)
 		slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/safetensors"
@@ -12,7 +12,7 @@ import (
 
 // names finds the source's tensors by the names that any class of the model gives them.
 type names struct {
-	table arch.Names
+	table table.Names
 	at    map[string]int // in src.tensors, by the table's names
 }
 
@@ -28,9 +28,9 @@ func (src *Source) names() names {
 }
 
 // drops returns why a tensor belongs to a part of the model that is not imported.
-func (n names) drops(name string) (arch.Drop, bool) {
+func (n names) drops(name string) (table.Drop, bool) {
 	if _, known := n.table.Canonical(name); known {
-		return arch.Drop{}, false
+		return table.Drop{}, false
 	}
 	return n.table.Drops(name)
 }

@@ -3,7 +3,7 @@ package source
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/adapter"
 )
 
@@ -47,9 +47,9 @@ func (src *Source) targets(n names, a *adapter.Adapter, d adapter.Delta) ([]part
 }
 
 // rowsOf returns the form in which a table's matrix is some consecutive rows of the tensor with this name.
-func rowsOf(s arch.Spec, name string) (arch.Form, bool) {
+func rowsOf(s table.Spec, name string) (table.Form, bool) {
 	for _, f := range s.Forms {
-		if f.Make != arch.Gather || f.Transposed || len(f.Names) != 1 || len(f.Runs) != 1 || len(s.Shape) != 2 ||
+		if f.Make != table.Gather || f.Transposed || len(f.Names) != 1 || len(f.Runs) != 1 || len(s.Shape) != 2 ||
 			len(f.Shapes[0]) != 2 {
 			continue
 		}
@@ -59,5 +59,5 @@ func rowsOf(s arch.Spec, name string) (arch.Form, bool) {
 			return f, true
 		}
 	}
-	return arch.Form{}, false
+	return table.Form{}, false
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/source"
 )
 
@@ -17,7 +17,7 @@ type sourceRange struct {
 
 // batches divides a tensor's elements into batches of n; the last one may be smaller. Adjacent ranges of a source are
 // merged, so that each is one read.
-func batches(pieces iter.Seq[arch.Piece], n int64) iter.Seq[[]sourceRange] {
+func batches(pieces iter.Seq[table.Piece], n int64) iter.Seq[[]sourceRange] {
 	return func(yield func([]sourceRange) bool) {
 		var batch []sourceRange
 		room := n

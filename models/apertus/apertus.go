@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 
 func init() { models.Register("apertus", build) }
 
-func build(t *mlx.Thread, c *arch.Apertus, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.Apertus, w *nn.Weights) *nn.Decoder {
 	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, name, size, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix+"norm", c.Hidden)})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)

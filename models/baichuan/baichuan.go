@@ -4,7 +4,7 @@
 package baichuan
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -13,6 +13,6 @@ import (
 
 func init() { models.Register("baichuan", build) }
 
-func build(t *mlx.Thread, c *arch.Baichuan, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.Baichuan, w *nn.Weights) *nn.Decoder {
 	return prenorm.Build(t, &c.Dense, w, prenorm.Options{Ends: nn.DecoderOptions{UnitHead: c.UnitHead}})
 }

@@ -7,7 +7,7 @@ package bamba
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 
 func init() { models.Register("bamba", build) }
 
-func build(t *mlx.Thread, c *arch.Bamba, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.Bamba, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
@@ -43,17 +44,17 @@ func Build(t *mlx.Thread, c arch.Described, w *nn.Weights, own Own) *nn.Decoder 
 
 // Builder makes the parts of a model.
 type Builder struct {
-	arch.Decoder
+	config.Decoder
 	own           Own
 	w             *nn.Weights
-	states        []arch.LayerState
+	states        []config.LayerState
 	rope, sliding *nn.Rope // nil if no layer rotates
 }
 
 // NewBuilder returns the builder of a model, which takes tensors of w.
 func NewBuilder(t *mlx.Thread, c arch.Described, w *nn.Weights, own Own) *Builder {
 	b := &Builder{Decoder: c.Decoder(), own: own, w: w, states: c.State()}
-	rope := func(r arch.Rope) *nn.Rope {
+	rope := func(r config.Rope) *nn.Rope {
 		rope := nn.NewRope(t, w, r, b.HeadDim)
 		if b.Interleaved {
 			rope = rope.Interleaved()

@@ -5,7 +5,7 @@
 package deepseek_v2
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/latent"
@@ -14,6 +14,6 @@ import (
 
 func init() { models.Register("deepseek_v2", build) }
 
-func build(t *mlx.Thread, c *arch.DeepseekV2, w *nn.Weights) *latent.Model {
+func build(t *mlx.Thread, c *types.DeepseekV2, w *nn.Weights) *latent.Model {
 	return latent.New(t, w, &c.LatentDecoder, latent.Options{})
 }

@@ -6,7 +6,7 @@
 package deepseek_v3
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/latent"
@@ -15,6 +15,6 @@ import (
 
 func init() { models.Register("deepseek_v3", build) }
 
-func build(t *mlx.Thread, c *arch.DeepseekV3, w *nn.Weights) *latent.Model {
+func build(t *mlx.Thread, c *types.DeepseekV3, w *nn.Weights) *latent.Model {
 	return latent.New(t, w, &c.LatentDecoder, latent.Options{})
 }

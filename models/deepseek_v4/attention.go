@@ -1,7 +1,8 @@
 package deepseek_v4
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -25,7 +26,7 @@ type attention struct {
 }
 
 func newAttention(
-	w *nn.Weights, name string, state int, c *arch.DeepseekV4, compression arch.Compression, ropes ropes,
+	w *nn.Weights, name string, state int, c *types.DeepseekV4, compression types.Compression, ropes ropes,
 ) *attention {
 	wide := c.OutGroups * c.OutRank
 	_, groups := w.Own(name+".o_a_proj.weight", c.OutGroups)
@@ -79,7 +80,7 @@ type ropes struct {
 	dim            int
 }
 
-func newRopes(t *mlx.Thread, w *nn.Weights, r arch.Rope, dim int) ropes {
+func newRopes(t *mlx.Thread, w *nn.Weights, r config.Rope, dim int) ropes {
 	return ropes{nn.NewRope(t, w, r, dim).Interleaved(), nn.NewRope(t, w, r, dim).Interleaved().Inverse(w), dim}
 }
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -19,7 +19,7 @@ type indexer struct {
 	budget     int
 }
 
-func newIndexer(w *nn.Weights, name string, c *arch.DeepseekV4, compression arch.Compression, r ropes) *indexer {
+func newIndexer(w *nn.Weights, name string, c *types.DeepseekV4, compression types.Compression, r ropes) *indexer {
 	x := c.Index
 	return &indexer{
 		keys:    newCompressor(w, name, c, x.Dim, compression, r),

@@ -3,7 +3,7 @@ package deepseek_v4
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -22,7 +22,7 @@ type compressed struct {
 }
 
 func newCompressed(
-	w *nn.Weights, name string, state int, c *arch.DeepseekV4, compression arch.Compression, r ropes,
+	w *nn.Weights, name string, state int, c *types.DeepseekV4, compression types.Compression, r ropes,
 ) *compressed {
 	l := &compressed{rows: state, entries: state + 1, rate: compression.Rate}
 	l.main = newCompressor(w, name, c, c.HeadDim, compression, r)
@@ -117,7 +117,7 @@ type compressor struct {
 }
 
 func newCompressor(
-	w *nn.Weights, name string, c *arch.DeepseekV4, dim int, compression arch.Compression, r ropes,
+	w *nn.Weights, name string, c *types.DeepseekV4, dim int, compression types.Compression, r ropes,
 ) *compressor {
 	width := dim
 	if compression.Overlap {

@@ -10,7 +10,7 @@ package deepseek_v4
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -38,7 +38,7 @@ type layer struct {
 // states is the number of caches of a layer.
 const states = 3
 
-func build(t *mlx.Thread, c *arch.DeepseekV4, w *nn.Weights) *Model {
+func build(t *mlx.Thread, c *types.DeepseekV4, w *nn.Weights) *Model {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &Model{
 		Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())}),

@@ -1,7 +1,7 @@
 package deepseek_v4
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -21,7 +21,7 @@ type coefficients struct {
 
 // newCoefficients takes NAMEfn [numbers, n*hidden], NAMEbase [numbers] and NAMEscale, a factor for each group of so
 // many numbers.
-func newCoefficients(w *nn.Weights, name string, c *arch.DeepseekV4, groups ...int) coefficients {
+func newCoefficients(w *nn.Weights, name string, c *types.DeepseekV4, groups ...int) coefficients {
 	numbers := 0
 	for _, n := range groups {
 		numbers += n
@@ -62,7 +62,7 @@ type collapse struct {
 	eps float64
 }
 
-func newCollapse(w *nn.Weights, name string, c *arch.DeepseekV4) *collapse {
+func newCollapse(w *nn.Weights, name string, c *types.DeepseekV4) *collapse {
 	return &collapse{newCoefficients(w, name, c, c.Streams.Count), c.Streams.Eps}
 }
 
@@ -74,10 +74,10 @@ func (l *collapse) apply(h *mlx.Array) *mlx.Array {
 // hyper is the hyper-connection of a block.
 type hyper struct {
 	coefficients
-	arch.HyperStreams
+	types.HyperStreams
 }
 
-func newHyper(w *nn.Weights, name string, c *arch.DeepseekV4) *hyper {
+func newHyper(w *nn.Weights, name string, c *types.DeepseekV4) *hyper {
 	n := c.Streams.Count
 	return &hyper{newCoefficients(w, name, c, n, n, n*n), c.Streams}
 }

@@ -1,7 +1,8 @@
 package deepseek_v4
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -13,10 +14,10 @@ type mixture struct {
 	byToken    *mlx.Array // uint32 [vocab, k]; nil if scores choose
 	experts    *nn.Experts
 	shared     *nn.MLP
-	config     arch.Mixture
+	config     config.Mixture
 }
 
-func newMixture(w *nn.Weights, name string, c *arch.DeepseekV4, hash bool) *mixture {
+func newMixture(w *nn.Weights, name string, c *types.DeepseekV4, hash bool) *mixture {
 	x := c.Mixture
 	m := &mixture{
 		router:  nn.NewLinear(w, name+".gate", x.Experts.Count, c.Hidden, false),

@@ -7,7 +7,7 @@ package exaone_moe
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -15,7 +15,7 @@ import (
 
 func init() { models.Register("exaone_moe", build) }
 
-func build(t *mlx.Thread, c *arch.ExaoneMoe, w *nn.Weights) *models.Decoder {
+func build(t *mlx.Thread, c *types.ExaoneMoe, w *nn.Weights) *models.Decoder {
 	norm := nn.NewRMSNorm(w, c.Prefix+"norm", c.Hidden, c.NormEps)
 	m := &models.Decoder{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm})}
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
@@ -32,7 +32,7 @@ func build(t *mlx.Thread, c *arch.ExaoneMoe, w *nn.Weights) *models.Decoder {
 }
 
 // newBlock takes the tensors of a layer, whose names start with p.
-func newBlock(w *nn.Weights, p string, layer int, c *arch.ExaoneMoe, o nn.AttentionOptions, sparse bool) nn.Block {
+func newBlock(w *nn.Weights, p string, layer int, c *types.ExaoneMoe, o nn.AttentionOptions, sparse bool) nn.Block {
 	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, p+name, size, c.NormEps) }
 	o.QNorm, o.KNorm = norm("self_attn.q_norm", c.HeadDim), norm("self_attn.k_norm", c.HeadDim)
 	return nn.Block{
@@ -45,7 +45,7 @@ func newBlock(w *nn.Weights, p string, layer int, c *arch.ExaoneMoe, o nn.Attent
 
 // newNext returns the multi-token prediction head, or nil if the checkpoint has none. transformers does not implement
 // it and ignores its tensors. This follows the publisher's code for other inference engines.
-func newNext(w *nn.Weights, c *arch.ExaoneMoe, rope *nn.Rope, m *models.Decoder) *models.Next {
+func newNext(w *nn.Weights, c *types.ExaoneMoe, rope *nn.Rope, m *models.Decoder) *models.Next {
 	if !c.HasNext() || !w.Has("mtp.fc.weight") {
 		return nil
 	}

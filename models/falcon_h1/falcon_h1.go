@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -17,7 +17,7 @@ import (
 
 func init() { models.Register("falcon_h1", build) }
 
-func build(t *mlx.Thread, c *arch.FalconH1, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.FalconH1, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
 		Norm:           norm(c.LastNorm()),
@@ -46,7 +46,7 @@ func build(t *mlx.Thread, c *arch.FalconH1, w *nn.Weights) *nn.Decoder {
 
 // mixer is a scan and attention, which read the same rows.
 type mixer struct {
-	config    *arch.FalconH1
+	config    *types.FalconH1
 	scan      *recurrent.SSM
 	attention *nn.Attention
 }
@@ -62,7 +62,7 @@ func (m *mixer) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *ml
 
 // network is an MLP whose gate and output are multiplied.
 type network struct {
-	config *arch.FalconH1
+	config *types.FalconH1
 	mlp    *nn.MLP
 }
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 
 func init() { models.Register("gemma2", build) }
 
-func build(t *mlx.Thread, c *arch.Gemma2, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.Gemma2, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps).PlusOne() }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
 		Norm:           norm(c.Prefix + "norm"),

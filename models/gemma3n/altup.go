@@ -3,7 +3,7 @@ package gemma3n
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -14,7 +14,7 @@ type streams struct {
 	mean    *mlx.Array   // float32 [1, n]: 1/n
 }
 
-func newStreams(t *mlx.Thread, w *nn.Weights, c *arch.Gemma3n) *streams {
+func newStreams(t *mlx.Thread, w *nn.Weights, c *types.Gemma3n) *streams {
 	s := &streams{mean: w.Constant(mlx.Full(t, 1/float64(c.Streams), mlx.Float32, 1, c.Streams))}
 	for i := range c.Streams - 1 {
 		square := func(name string) *nn.Linear {
@@ -64,7 +64,7 @@ type altup struct {
 	others     *mlx.Array // float32 [n]: 1 for the versions that have the per-layer embeddings, all but the first
 }
 
-func newAltup(w *nn.Weights, name string, c *arch.Gemma3n) *altup {
+func newAltup(w *nn.Weights, name string, c *types.Gemma3n) *altup {
 	n := c.Streams
 	a := &altup{index: c.Active, n: n, eps: c.NormEps}
 	a.router = nn.NewLinear(w, name+".modality_router", n, c.Hidden, false)

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/gemma4"
@@ -40,7 +40,7 @@ type layer struct {
 	gate              *gemma4.PerLayerGate
 }
 
-func build(t *mlx.Thread, c *arch.Gemma3n, w *nn.Weights) *model {
+func build(t *mlx.Thread, c *types.Gemma3n, w *nn.Weights) *model {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &model{
 		Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
@@ -133,7 +133,7 @@ type laurel struct {
 	norm        *nn.Norm
 }
 
-func newLaurel(w *nn.Weights, name string, c *arch.Gemma3n) *laurel {
+func newLaurel(w *nn.Weights, name string, c *types.Gemma3n) *laurel {
 	return &laurel{
 		left:  nn.NewLinear(w, name+".linear_left", c.LaurelRank, c.Hidden, false),
 		right: nn.NewLinear(w, name+".linear_right", c.Hidden, c.LaurelRank, false),

@@ -1,7 +1,7 @@
 package gemma4
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -22,7 +22,7 @@ type Attention interface {
 }
 
 // NewAttention builds the attention of layer i.
-func NewAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, sliding *nn.Rope) Attention {
+func NewAttention(w *nn.Weights, name string, c *types.Gemma4, i int, full, sliding *nn.Rope) Attention {
 	l := c.Layer[i]
 	options := nn.AttendOptions{Scale: 1, Rope: full}
 	if l.Sliding {

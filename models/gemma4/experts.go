@@ -3,7 +3,7 @@ package gemma4
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -23,7 +23,7 @@ type experts struct {
 	scale      *mlx.Array // [experts]
 }
 
-func newExperts(w *nn.Weights, prefix string, c *arch.Gemma4) *experts {
+func newExperts(w *nn.Weights, prefix string, c *types.Gemma4) *experts {
 	if c.Experts.Count == 0 {
 		return nil
 	}

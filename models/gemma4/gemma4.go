@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -38,7 +38,7 @@ type layer struct {
 	scalar            *mlx.Array    // [1]: multiplies the layer's output
 }
 
-func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
+func build(t *mlx.Thread, c *types.Gemma4, w *nn.Weights) *model {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &model{
 		Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{

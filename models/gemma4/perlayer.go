@@ -3,7 +3,7 @@ package gemma4
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -21,7 +21,7 @@ type PerLayer struct {
 }
 
 // NewPerLayer returns nil if the model has no per-layer embeddings.
-func NewPerLayer(w *nn.Weights, c *arch.Gemma4) *PerLayer {
+func NewPerLayer(w *nn.Weights, c *types.Gemma4) *PerLayer {
 	if c.PerLayerHidden == 0 {
 		return nil
 	}
@@ -86,7 +86,7 @@ type PerLayerGate struct {
 }
 
 // NewPerLayerGate builds the gate of layer i; nil if the model has no per-layer embeddings.
-func NewPerLayerGate(w *nn.Weights, prefix string, c *arch.Gemma4, i int) *PerLayerGate {
+func NewPerLayerGate(w *nn.Weights, prefix string, c *types.Gemma4, i int) *PerLayerGate {
 	if c.PerLayerHidden == 0 {
 		return nil
 	}

@@ -3,7 +3,7 @@ package gemma4
 import (
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -25,7 +25,7 @@ func (c counted) Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array {
 // Layers that store no keys and values process only the wanted rows.
 func TestRowsOfAPrefill(t *testing.T) {
 	config, weights := modeltest.Weights(t, "gemma4-e2b")
-	c := config.(*arch.Gemma4)
+	c := config.(*types.Gemma4)
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		m := build(e, c, weights)
 		rows := make([]int, len(m.layers))

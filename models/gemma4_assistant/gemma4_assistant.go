@@ -10,7 +10,7 @@ package gemma4_assistant
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
@@ -39,7 +39,7 @@ type layer struct {
 	scalar            *mlx.Array // [1]: multiplies the layer's output
 }
 
-func build(t *mlx.Thread, config *arch.Gemma4Assistant, target *arch.Gemma4, w *nn.Weights) *model {
+func build(t *mlx.Thread, config *types.Gemma4Assistant, target *types.Gemma4, w *nn.Weights) *model {
 	c := config.Text
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &model{

@@ -3,7 +3,7 @@ package gemma4_assistant
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -16,7 +16,7 @@ type ordered struct {
 	vocab     int
 }
 
-func newOrdered(w *nn.Weights, c *arch.Gemma4Assistant) *ordered {
+func newOrdered(w *nn.Weights, c *types.Gemma4Assistant) *ordered {
 	const base = "masked_embedding."
 	o := &ordered{
 		centroids: nn.NewLinear(w, base+"centroids", c.Centroids, c.Text.Hidden, false),

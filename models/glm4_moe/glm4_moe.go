@@ -7,7 +7,7 @@ package glm4_moe
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -15,7 +15,7 @@ import (
 
 func init() { models.Register("glm4_moe", build) }
 
-func build(t *mlx.Thread, c *arch.Glm4Moe, w *nn.Weights) *models.Decoder {
+func build(t *mlx.Thread, c *types.Glm4Moe, w *nn.Weights) *models.Decoder {
 	norm := nn.NewRMSNorm(w, c.Prefix+"norm", c.Hidden, c.NormEps)
 	m := &models.Decoder{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm})}
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
@@ -30,7 +30,7 @@ func build(t *mlx.Thread, c *arch.Glm4Moe, w *nn.Weights) *models.Decoder {
 }
 
 // newBlock takes the tensors of a layer, whose names start with p.
-func newBlock(w *nn.Weights, p string, layer int, c *arch.Glm4Moe, rope *nn.Rope, sparse bool) nn.Block {
+func newBlock(w *nn.Weights, p string, layer int, c *types.Glm4Moe, rope *nn.Rope, sparse bool) nn.Block {
 	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, p+name, size, c.NormEps) }
 	options := nn.AttentionOptions{Rope: rope}
 	if c.HeadNorms {

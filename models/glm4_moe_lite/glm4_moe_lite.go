@@ -6,7 +6,7 @@
 package glm4_moe_lite
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/latent"
@@ -15,6 +15,6 @@ import (
 
 func init() { models.Register("glm4_moe_lite", build) }
 
-func build(t *mlx.Thread, c *arch.Glm4MoeLite, w *nn.Weights) *latent.Model {
+func build(t *mlx.Thread, c *types.Glm4MoeLite, w *nn.Weights) *latent.Model {
 	return latent.New(t, w, &c.LatentDecoder, latent.Options{})
 }

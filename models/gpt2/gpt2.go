@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 
 func init() { models.Register("gpt2", build) }
 
-func build(_ *mlx.Thread, c *arch.GPT2, w *nn.Weights) *nn.Decoder {
+func build(_ *mlx.Thread, c *types.GPT2, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewLayerNorm(w, name, c.Hidden, c.NormEps, true) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
 		Norm:      norm(c.Prefix + "norm"),
@@ -36,7 +36,7 @@ func build(_ *mlx.Thread, c *arch.GPT2, w *nn.Weights) *nn.Decoder {
 }
 
 // scale returns what a layer multiplies its attention scores by.
-func scale(c *arch.GPT2, layer int) float64 {
+func scale(c *types.GPT2, layer int) float64 {
 	s := 1.0
 	if !c.Unscaled {
 		s /= math.Sqrt(float64(c.HeadDim))

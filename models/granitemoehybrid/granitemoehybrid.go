@@ -7,7 +7,7 @@ package granitemoehybrid
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 
 func init() { models.Register("granitemoehybrid", build) }
 
-func build(t *mlx.Thread, c *arch.GraniteMoeHybrid, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.GraniteMoeHybrid, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
 		Norm:           norm(c.LastNorm()),
@@ -52,7 +52,7 @@ type network struct {
 	shared  *nn.MLP
 }
 
-func newNetwork(w *nn.Weights, p string, c *arch.GraniteMoeHybrid) nn.Network {
+func newNetwork(w *nn.Weights, p string, c *types.GraniteMoeHybrid) nn.Network {
 	shared := nn.NewMLP(w, p+"shared_mlp", c.Hidden, c.Shared, c.MLPBias, mlx.SiLUActivation)
 	if c.Mixture == nil {
 		return shared

@@ -7,7 +7,7 @@ package jamba
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 
 func init() { models.Register("jamba", build) }
 
-func build(_ *mlx.Thread, c *arch.Jamba, w *nn.Weights) *nn.Decoder {
+func build(_ *mlx.Thread, c *types.Jamba, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
 	for i, full := range c.Full {

@@ -7,7 +7,7 @@
 package latent
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -39,7 +39,7 @@ type Attention struct {
 }
 
 // NewAttention takes the projections of latent attention under a name, for a layer.
-func NewAttention(w *nn.Weights, name string, layer int, c *arch.LatentDecoder, rope *nn.Rope) *Attention {
+func NewAttention(w *nn.Weights, name string, layer int, c *config.LatentDecoder, rope *nn.Rope) *Attention {
 	l := c.Latent
 	a := &Attention{
 		layer:   layer,

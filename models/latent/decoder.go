@@ -3,7 +3,7 @@ package latent
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -14,7 +14,7 @@ type Model = models.Decoder
 
 // New takes every tensor of the tensor table of a decoder with latent attention. It adds the norm before the head to o,
 // and o.Scale scales the output of each layer's parts.
-func New(t *mlx.Thread, w *nn.Weights, c *arch.LatentDecoder, o Options) *Model {
+func New(t *mlx.Thread, w *nn.Weights, c *config.LatentDecoder, o Options) *Model {
 	o.Ends.Norm = nn.NewRMSNorm(w, c.Prefix+"norm", c.Hidden, c.NormEps)
 	m := &Model{Decoder: nn.NewDecoder(w, c.Common, c.State(), o.Ends)}
 	rope := nn.NewRope(t, w, c.Rope, c.Latent.RopeDim)
@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // newBlock takes the tensors of a layer, whose names start with name.
-func newBlock(w *nn.Weights, name string, layer int, c *arch.LatentDecoder, rope *nn.Rope, sparse bool) nn.Block {
+func newBlock(w *nn.Weights, name string, layer int, c *config.LatentDecoder, rope *nn.Rope, sparse bool) nn.Block {
 	norm := func(part string) *nn.Norm { return nn.NewRMSNorm(w, name+part, c.Hidden, c.NormEps) }
 	return nn.Block{
 		MixerNorm:   norm("input_layernorm"),
@@ -51,12 +51,12 @@ func newBlock(w *nn.Weights, name string, layer int, c *arch.LatentDecoder, rope
 
 // sparseLayers makes the sparse attention of a model's layers.
 type sparseLayers struct {
-	c    *arch.LatentDecoder
+	c    *config.LatentDecoder
 	rope *nn.Rope
 	last *choice
 }
 
-func newSparse(t *mlx.Thread, w *nn.Weights, c *arch.LatentDecoder) *sparseLayers {
+func newSparse(t *mlx.Thread, w *nn.Weights, c *config.LatentDecoder) *sparseLayers {
 	if c.Index.Heads == 0 {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (s *sparseLayers) layer(w *nn.Weights, name string, layer int) *sparse {
 }
 
 // newNext returns the multi-token prediction head, or nil if the checkpoint has none.
-func newNext(w *nn.Weights, c *arch.LatentDecoder, rope *nn.Rope, m *Model) *models.Next {
+func newNext(w *nn.Weights, c *config.LatentDecoder, rope *nn.Rope, m *Model) *models.Next {
 	name := c.Next()
 	if !c.HasNext() || !w.Has(name+"eh_proj.weight") {
 		return nil

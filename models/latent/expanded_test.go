@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -19,7 +20,7 @@ import (
 // expanded is latent attention as the papers define it, in float64: each token's latent is expanded to a key and a
 // value for every head.
 type expanded struct {
-	arch.LatentDecoder
+	config.LatentDecoder
 	w map[string][]float64 // by name, without the prefix of the layer
 }
 
@@ -49,8 +50,8 @@ func newExpanded(t *testing.T, name, layer string) *expanded {
 }
 
 // decoderOf returns the configuration that a model type embeds.
-func decoderOf(m arch.Model) arch.LatentDecoder {
-	return reflect.ValueOf(m).Elem().FieldByName("LatentDecoder").Interface().(arch.LatentDecoder)
+func decoderOf(m arch.Model) config.LatentDecoder {
+	return reflect.ValueOf(m).Elem().FieldByName("LatentDecoder").Interface().(config.LatentDecoder)
 }
 
 // linear applies a layer to a row.
@@ -201,7 +202,7 @@ func wantClose(t *testing.T, got []float32, want []float64) {
 }
 
 // checkMemory compares the memory of a snapshot, which has no spare room, with the latents' and the expanded form's.
-func checkMemory(t *testing.T, seq *cache.Sequence, l arch.Latent, tokens, elements int) {
+func checkMemory(t *testing.T, seq *cache.Sequence, l config.Latent, tokens, elements int) {
 	t.Helper()
 	s := seq.Snapshot(0)
 	defer s.Close()

@@ -3,7 +3,7 @@ package latent
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -37,7 +37,7 @@ type sparse struct {
 	always  bool    // choose positions even if all fit the budget
 }
 
-func newIndexer(w *nn.Weights, name string, c *arch.LatentDecoder, rope *nn.Rope) *indexer {
+func newIndexer(w *nn.Weights, name string, c *config.LatentDecoder, rope *nn.Rope) *indexer {
 	x := c.Index
 	return &indexer{
 		q:       nn.NewLinear(w, name+".wq_b", x.Heads*x.Dim, c.Latent.QueryRank, false).Split(x.Heads),

@@ -6,7 +6,7 @@ package lfm2
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	models.Register("lfm2", func(t *mlx.Thread, c *arch.Lfm2, w *nn.Weights) *nn.Decoder {
+	models.Register("lfm2", func(t *mlx.Thread, c *types.Lfm2, w *nn.Weights) *nn.Decoder {
 		return New(t, c, w, func(name string, _ int) nn.Network {
 			return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 		})
@@ -22,7 +22,7 @@ func init() {
 }
 
 // New builds a model with networks from the caller, made of the tensors whose names start with name.
-func New(t *mlx.Thread, c *arch.Lfm2, w *nn.Weights, network func(name string, layer int) nn.Network) *nn.Decoder {
+func New(t *mlx.Thread, c *types.Lfm2, w *nn.Weights, network func(name string, layer int) nn.Network) *nn.Decoder {
 	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, name, size, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm(), c.Hidden)})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)

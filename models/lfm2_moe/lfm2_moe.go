@@ -4,7 +4,7 @@
 package lfm2_moe
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/lfm2"
@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	models.Register("lfm2_moe", func(t *mlx.Thread, c *arch.Lfm2Moe, w *nn.Weights) *nn.Decoder {
+	models.Register("lfm2_moe", func(t *mlx.Thread, c *types.Lfm2Moe, w *nn.Weights) *nn.Decoder {
 		return lfm2.New(t, &c.Lfm2, w, func(name string, layer int) nn.Network {
 			return nn.NewNetwork(w, name, c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[layer])
 		})

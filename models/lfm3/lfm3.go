@@ -7,7 +7,7 @@ package lfm3
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 
 func init() { models.Register("lfm3", build) }
 
-func build(t *mlx.Thread, c *arch.Lfm3, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.Lfm3, w *nn.Weights) *nn.Decoder {
 	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, name, size, c.NormEps) }
 	post := func(name string) *nn.Norm {
 		if !c.Sandwich {

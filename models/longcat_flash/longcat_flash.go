@@ -8,7 +8,7 @@ package longcat_flash
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/latent"
@@ -17,7 +17,7 @@ import (
 
 func init() { models.Register("longcat_flash", build) }
 
-func build(t *mlx.Thread, c *arch.LongcatFlash, w *nn.Weights) *models.Decoder {
+func build(t *mlx.Thread, c *types.LongcatFlash, w *nn.Weights) *models.Decoder {
 	d := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
 		Norm: nn.NewRMSNorm(w, c.LastNorm(), c.Hidden, c.NormEps),
 	})
@@ -46,7 +46,7 @@ func build(t *mlx.Thread, c *arch.LongcatFlash, w *nn.Weights) *models.Decoder {
 
 // newNext returns the multi-token prediction head, or nil if the checkpoint has none. Its layer has one attention and
 // no experts. transformers ignores its tensors; vLLM's longcat_flash_mtp.py shows how they are used.
-func newNext(w *nn.Weights, c *arch.LongcatFlash, rope *nn.Rope, m *models.Decoder) *models.Next {
+func newNext(w *nn.Weights, c *types.LongcatFlash, rope *nn.Rope, m *models.Decoder) *models.Next {
 	p := c.Next() + "layers.0."
 	if !w.Has(p + "eh_proj.weight") {
 		return nil

@@ -6,7 +6,7 @@ package mamba
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -15,7 +15,7 @@ import (
 
 func init() { models.Register("mamba", build) }
 
-func build(_ *mlx.Thread, c *arch.Mamba, w *nn.Weights) *nn.Decoder {
+func build(_ *mlx.Thread, c *types.Mamba, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
 	for i := range c.Layers {

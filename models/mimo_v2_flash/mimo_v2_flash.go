@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 
 func init() { models.Register("mimo_v2_flash", build) }
 
-func build(t *mlx.Thread, c *arch.MiMoV2Flash, w *nn.Weights) *models.Decoder {
+func build(t *mlx.Thread, c *types.MiMoV2Flash, w *nn.Weights) *models.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &models.Decoder{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})}
 	full, sliding := nn.NewRope(t, w, c.Rope, c.HeadDim), nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
@@ -55,7 +55,7 @@ type attention struct {
 }
 
 // newAttention takes the projections under a name, for a layer that slides if it has a window.
-func newAttention(w *nn.Weights, name string, layer, window int, c *arch.MiMoV2Flash, rope *nn.Rope) *attention {
+func newAttention(w *nn.Weights, name string, layer, window int, c *types.MiMoV2Flash, rope *nn.Rope) *attention {
 	own, sinks := c.Common, c.Sinks
 	if window > 0 {
 		own, sinks = c.SlidingLayer()

@@ -5,7 +5,7 @@
 package minicpm3
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/latent"
@@ -14,7 +14,7 @@ import (
 
 func init() { models.Register("minicpm3", build) }
 
-func build(t *mlx.Thread, c *arch.MiniCPM3, w *nn.Weights) *latent.Model {
+func build(t *mlx.Thread, c *types.MiniCPM3, w *nn.Weights) *latent.Model {
 	return latent.New(t, w, &c.LatentDecoder, latent.Options{
 		Ends:  nn.DecoderOptions{EmbeddingScale: c.EmbeddingScale, LogitScale: c.LogitScale},
 		Scale: c.ResidualScale,

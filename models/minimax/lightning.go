@@ -3,7 +3,7 @@ package minimax
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -23,7 +23,7 @@ type lightning struct {
 // normEps is the eps of the output norm, which the configuration does not give.
 const normEps = 1e-6
 
-func newLightning(t *mlx.Thread, w *nn.Weights, name string, layer int, c *arch.MiniMax) *lightning {
+func newLightning(t *mlx.Thread, w *nn.Weights, name string, layer int, c *types.MiniMax) *lightning {
 	width := c.Heads * c.HeadDim
 	first, heads := w.Own(name+".qkv_proj.weight", c.Heads)
 	return &lightning{

@@ -7,7 +7,7 @@ package minimax
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -15,7 +15,7 @@ import (
 
 func init() { models.Register("minimax", build) }
 
-func build(t *mlx.Thread, c *arch.MiniMax, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.MiniMax, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
@@ -43,7 +43,7 @@ func build(t *mlx.Thread, c *arch.MiniMax, w *nn.Weights) *nn.Decoder {
 // normedMixer is a mixer whose residual stream is its normalized input.
 type normedMixer struct {
 	nn.Mixer
-	scale arch.ResidualScale
+	scale types.ResidualScale
 }
 
 // AddApply implements nn.Mixer.
@@ -56,7 +56,7 @@ func (m normedMixer) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, ou
 // normedNetwork is a network whose residual stream is its normalized input.
 type normedNetwork struct {
 	nn.Network
-	scale arch.ResidualScale
+	scale types.ResidualScale
 }
 
 // AddApply implements nn.Network.

@@ -60,7 +60,7 @@ func Load(t *testing.T, name string) *Checkpoint {
 	c.config, c.tensors = read(t, name)
 	c.Vocab = int(c.config.Facts().Vocab)
 	c.reference(t, name)
-	c.Model, _ = c.load(t, precision{dtype: mlx.Float32})
+	c.Model, _ = c.load(t, prec{dtype: mlx.Float32})
 	mlxtest.Do(t, func(e *mlx.Thread) { c.gpu = e.Info().GPU })
 	return c
 }

@@ -43,7 +43,7 @@ func (l Limits) stored() float64 { return cmp.Or(l.Stored, 0.01) }
 // checkStored compares the distributions of the model in the type of the stored weights with the reference's.
 func (c *Checkpoint) checkStored(t *testing.T) {
 	t.Helper()
-	m, _ := c.load(t, precision{})
+	m, _ := c.load(t, prec{})
 	c.checkKL(t, c.chunked(t, m, 7, nil), c.Logits, c.Limits.stored())
 }
 
@@ -105,11 +105,11 @@ func (c *Checkpoint) decoded(t *testing.T, m models.Model, from int) (logits []f
 // asUnpacked is checkPacked for prefill at once.
 func (c *Checkpoint) asUnpacked(t *testing.T, format quantize.Type) ([]float32, models.Model) {
 	t.Helper()
-	m, packed := c.load(t, precision{format: format, dtype: mlx.Float32})
+	m, packed := c.load(t, prec{format: format, dtype: mlx.Float32})
 	if packed == 0 && format.Group() <= 64 {
 		t.Errorf("%s: no tensor is quantized", format)
 	}
-	unpacked, _ := c.load(t, precision{format: format, dtype: mlx.Float32, unpack: true})
+	unpacked, _ := c.load(t, prec{format: format, dtype: mlx.Float32, unpack: true})
 	whole := c.chunked(t, m, len(c.Tokens), nil)
 	c.compare(t, whole, c.chunked(t, unpacked, len(c.Tokens), nil))
 	return whole, m
@@ -120,7 +120,7 @@ func (c *Checkpoint) asUnpacked(t *testing.T, format quantize.Type) ([]float32, 
 func (c *Checkpoint) Formats(t *testing.T) {
 	for _, format := range runtest.Pick(everyFormat(), quantize.Types()) {
 		t.Run(format.String(), func(t *testing.T) {
-			stored, _ := c.load(t, precision{format: format})
+			stored, _ := c.load(t, prec{format: format})
 			if format.IsCast() {
 				c.checkKL(t, c.chunked(t, stored, 7, nil), c.Logits, c.Limits.stored())
 				return

@@ -26,7 +26,7 @@ func Ranks(t *testing.T, limits Limits, name string, sizes ...int) {
 	t.Helper()
 	c := Load(t, name)
 	c.Limits = limits
-	for _, p := range []precision{{dtype: mlx.Float32}, {format: quantize.Int4.WithGroup(32), dtype: mlx.Float32}} {
+	for _, p := range []prec{{dtype: mlx.Float32}, {format: quantize.Int4.WithGroup(32), dtype: mlx.Float32}} {
 		one, _ := c.load(t, p)
 		var want []float32
 		mlxtest.Do(t, func(e *mlx.Thread) { want = c.rankSteps(e, one) })
@@ -45,9 +45,9 @@ func Ranks(t *testing.T, limits Limits, name string, sizes ...int) {
 func Stages(t *testing.T, name string) {
 	t.Helper()
 	c := Load(t, name)
-	all := []precision{{dtype: mlx.Float32}}
+	all := []prec{{dtype: mlx.Float32}}
 	if runtest.Long() {
-		all = append(all, precision{format: quantize.Int4.WithGroup(32), dtype: mlx.Float32}, precision{})
+		all = append(all, prec{format: quantize.Int4.WithGroup(32), dtype: mlx.Float32}, prec{})
 	}
 	for _, p := range all {
 		one, _ := c.load(t, p)
@@ -66,7 +66,7 @@ func Stages(t *testing.T, name string) {
 	}
 }
 
-func (c *Checkpoint) checkStages(t *testing.T, p precision, stages shard.Stages, want []float32) {
+func (c *Checkpoint) checkStages(t *testing.T, p prec, stages shard.Stages, want []float32) {
 	t.Helper()
 	var logits []float32
 	mlxtest.Ranks(t, len(stages), func(e *mlx.Thread, ranks *mlx.Group) error {
@@ -97,7 +97,7 @@ func (c *Checkpoint) checkStages(t *testing.T, p precision, stages shard.Stages,
 	}
 }
 
-func (c *Checkpoint) checkRanks(t *testing.T, p precision, size int, want []float32) {
+func (c *Checkpoint) checkRanks(t *testing.T, p prec, size int, want []float32) {
 	t.Helper()
 	logits := make([][]float32, size)
 	mlxtest.Ranks(t, size, func(e *mlx.Thread, ranks *mlx.Group) error {

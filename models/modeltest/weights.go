@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/precision"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models"
@@ -30,7 +32,7 @@ type tensor struct {
 }
 
 // precision describes how a checkpoint is loaded.
-type precision struct {
+type prec struct {
 	format quantize.Type // of the weights, by the architecture's precision rules; 0 means as stored
 	dtype  mlx.DType     // of all other elements, and of activations; 0 means as stored
 	unpack bool          // use plain weights with the values that the format represents
@@ -41,12 +43,12 @@ type precision struct {
 func Weights(t *testing.T, name string) (arch.Model, *nn.Weights) {
 	t.Helper()
 	config, tensors := read(t, name)
-	weights, _ := hold(t, config, tensors, precision{dtype: mlx.Float32})
+	weights, _ := hold(t, config, tensors, prec{dtype: mlx.Float32})
 	return config, weights
 }
 
 // load builds the model and returns the number of quantized tensors.
-func (c *Checkpoint) load(t *testing.T, p precision) (m models.Model, packed int) {
+func (c *Checkpoint) load(t *testing.T, p prec) (m models.Model, packed int) {
 	t.Helper()
 	weights, packed := hold(t, c.config, c.tensors, p)
 	var err error
@@ -73,9 +75,9 @@ func read(t *testing.T, name string) (arch.Model, []tensor) {
 		t.Fatal(err)
 	}
 	defer ckpt.Close()
-	var have []arch.TensorInfo
+	var have []table.TensorInfo
 	for _, s := range ckpt.Tensors() {
-		switch h := (arch.TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape}); {
+		switch h := (table.TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape}); {
 		case isBlocks(s.Name):
 			h.DType, h.Shape = string(safetensors.BF16), blocksShape(s.Shape)
 			have = append(have, h)
@@ -99,7 +101,7 @@ func read(t *testing.T, name string) (arch.Model, []tensor) {
 }
 
 // assemble builds a tensor from its sources.
-func assemble(ckpt *safetensors.Checkpoint, m arch.Matched) (tensor, error) {
+func assemble(ckpt *safetensors.Checkpoint, m table.Matched) (tensor, error) {
 	x := tensor{name: m.Spec.Name, shape: m.Spec.Shape, add: m.Add}
 	sources := make([][]byte, len(m.Sources))
 	for i, name := range m.Sources {
@@ -160,7 +162,7 @@ func array(e *mlx.Thread, data []byte, from safetensors.DType, shape []int64, dt
 }
 
 // tensor converts the weight, or a rank's part of it, to arrays.
-func (x tensor) tensor(e *mlx.Thread, rules arch.Rules, p precision, part *shard.Part) (*nn.Tensor, error) {
+func (x tensor) tensor(e *mlx.Thread, rules precision.Rules, p prec, part *shard.Part) (*nn.Tensor, error) {
 	float := dtypes[x.dtype].Float()
 	format, _ := rules.Precision(x.name, x.shape, p.format)
 	if x.add == 0 && format != 0 && !format.IsCast() && float {
@@ -199,7 +201,7 @@ func cut(data []byte, shape []int64, size int64, part *shard.Part) ([]byte, []in
 }
 
 // quantized quantizes the weight, or a rank's part of it.
-func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision, rank *shard.Part) (*nn.Tensor, error) {
+func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p prec, rank *shard.Part) (*nn.Tensor, error) {
 	if rank != nil && rank.Axis == len(x.shape)-1 {
 		covered := rank.Cover(int64(format.Group()))
 		rank = &covered
@@ -246,7 +248,7 @@ func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision, rank
 var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
 
 // hold keeps the tensors' arrays until the test ends and returns the number of quantized tensors.
-func hold(t *testing.T, config arch.Model, tensors []tensor, p precision) (weights *nn.Weights, packed int) {
+func hold(t *testing.T, config arch.Model, tensors []tensor, p prec) (weights *nn.Weights, packed int) {
 	t.Helper()
 	var held held
 	var err error
@@ -267,7 +269,7 @@ type held struct {
 }
 
 // holdParts keeps the arrays of tensors, of which a rank has parts. It returns what it has kept after an error, too.
-func holdParts(e *mlx.Thread, config arch.Model, tensors []tensor, p precision, parts map[string]shard.Part,
+func holdParts(e *mlx.Thread, config arch.Model, tensors []tensor, p prec, parts map[string]shard.Part,
 ) (h held, err error) {
 	all := map[string]*nn.Tensor{}
 	count := map[mlx.DType]int{}

@@ -7,7 +7,7 @@ package nanochat
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -15,7 +15,7 @@ import (
 
 func init() { models.Register("nanochat", build) }
 
-func build(t *mlx.Thread, c *arch.NanoChat, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.NanoChat, w *nn.Weights) *nn.Decoder {
 	norm := nn.PlainRMSNorm(c.NormEps)
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{EmbeddingNorm: norm, Norm: norm, LogitCap: c.LogitCap})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Inverse(w)

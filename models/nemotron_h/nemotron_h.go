@@ -7,7 +7,7 @@ package nemotron_h
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,20 +16,20 @@ import (
 
 func init() { models.Register("nemotron_h", build) }
 
-func build(_ *mlx.Thread, c *arch.NemotronH, w *nn.Weights) *nn.Decoder {
+func build(_ *mlx.Thread, c *types.NemotronH, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
 	for i, kind := range c.Kinds {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		block, name := nn.Block{MixerNorm: norm(p + "norm")}, p+"mixer"
 		switch kind {
-		case arch.NemotronHScan:
+		case types.NemotronHScan:
 			block.Mixer = recurrent.NewSSM(w, name, i, c.SSM, c.Hidden, c.NormEps)
-		case arch.NemotronHAttention:
+		case types.NemotronHAttention:
 			block.Mixer = nn.NewAttention(w, name, i, c.Common, nn.AttentionOptions{})
-		case arch.NemotronHMLP:
+		case types.NemotronHMLP:
 			block.Network = nn.NewPlainMLP(w, name+".up_proj", name+".down_proj", c.Hidden, c.Intermediate, c.MLPBias, mlx.ReLU2)
-		case arch.NemotronHExperts:
+		case types.NemotronHExperts:
 			block.Network = nn.NewMixture(w, name, c.Hidden, c.Mixture)
 		}
 		if block.Network != nil {

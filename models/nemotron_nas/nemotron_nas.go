@@ -7,7 +7,7 @@ package nemotron_nas
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -15,7 +15,7 @@ import (
 
 func init() { models.Register("nemotron_nas", build) }
 
-func build(t *mlx.Thread, c *arch.NemotronNAS, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.NemotronNAS, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)

@@ -3,7 +3,7 @@ package nn
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -34,7 +34,7 @@ type Attention struct {
 
 // NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj for a layer, with the biases that c names and the sinks
 // that o names.
-func NewAttention(w *Weights, name string, layer int, c arch.Common, o AttentionOptions) *Attention {
+func NewAttention(w *Weights, name string, layer int, c config.Common, o AttentionOptions) *Attention {
 	heads := func(part string, n int) *Linear {
 		return NewLinear(w, name+part, n*c.HeadDim, c.Hidden, c.AttentionBias)
 	}
@@ -106,7 +106,7 @@ type StoredAttention struct {
 
 // NewStoredAttention takes NAME.q_proj, o_proj and q_norm [dim] for heads of dim channels that read the given layer of
 // the batch's sequences. It applies the options' Rope to the queries.
-func NewStoredAttention(w *Weights, name string, layer int, c arch.Common, dim int, o AttendOptions) *StoredAttention {
+func NewStoredAttention(w *Weights, name string, layer int, c config.Common, dim int, o AttendOptions) *StoredAttention {
 	return &StoredAttention{
 		layer:   layer,
 		q:       NewLinear(w, name+".q_proj", c.Heads*dim, c.Hidden, c.AttentionBias).Split(c.Heads),

@@ -1,7 +1,7 @@
 package nn
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/shard"
@@ -39,7 +39,7 @@ type DecoderOptions struct {
 
 // NewDecoder takes the embedding and, unless embeddings are tied, lm_head. It has no blocks yet. states are those
 // of the configuration's layers.
-func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOptions) *Decoder {
+func NewDecoder(w *Weights, c config.Common, states []config.LayerState, o DecoderOptions) *Decoder {
 	d := &Decoder{
 		Norm:    o.Norm,
 		options: o,
@@ -68,7 +68,7 @@ func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOp
 }
 
 // Kinds returns the caches that layers with the given states need.
-func Kinds(states []arch.LayerState) []cache.Kind {
+func Kinds(states []config.LayerState) []cache.Kind {
 	kinds := make([]cache.Kind, len(states))
 	for i, s := range states {
 		switch {

@@ -3,7 +3,7 @@ package nn_test
 import (
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -128,8 +128,8 @@ func TestAttentionOptions(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		w, v := random(e, shapes)
 		defer w.Free()
-		c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, AttentionBias: true}
-		rope := nn.NewRope(e, w, arch.Rope{Type: arch.RopeDefault, Theta: 100}, dim)
+		c := config.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, AttentionBias: true}
+		rope := nn.NewRope(e, w, config.Rope{Type: config.RopeDefault, Theta: 100}, dim)
 		head := nn.NewRMSNorm(w, "head", dim, 1e-6)
 		q, k := nn.NewRMSNorm(w, "q", heads*dim, 1e-6), nn.NewRMSNorm(w, "k", kvHeads*dim, 1e-6)
 		perHead := func(x *mlx.Array) *mlx.Array { return mlx.RMSNorm(x, v["head.weight"], 1e-6) }
@@ -205,8 +205,8 @@ func TestDecoderEnds(t *testing.T) {
 		table := v["model.embed_tokens.weight"]
 		rows := mlx.Take(table, mlx.FromSlice(e, ids), 0)
 		times := func(x, weight *mlx.Array) *mlx.Array { return mlx.MatMul(x, mlx.Transpose(weight)) }
-		c := arch.Common{Prefix: "model.", Vocab: 10, Hidden: 8}
-		states := []arch.LayerState{{}, {PerToken: 4}, {PerToken: 4, Window: 7}, {Fixed: 9}}
+		c := config.Common{Prefix: "model.", Vocab: 10, Hidden: 8}
+		states := []config.LayerState{{}, {PerToken: 4}, {PerToken: 4, Window: 7}, {Fixed: 9}}
 		for _, test := range []struct {
 			name    string
 			tied    bool

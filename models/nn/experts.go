@@ -3,7 +3,7 @@ package nn
 import (
 	"cmp"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -12,7 +12,7 @@ import (
 type Experts struct {
 	gateUp, down *bank
 	gelu         bool // tanh approximation of GELU instead of SiLU
-	clamp        arch.Clamp
+	clamp        config.Clamp
 	biases       []*mlx.Array // of gateUp [experts, 2*intermediate] and down [experts, hidden]; nil means none
 	own          *ownExperts  // nil: this rank has all
 }
@@ -20,7 +20,7 @@ type Experts struct {
 // NewExperts takes BASE.gate_up_proj [experts, 2*intermediate, hidden], each expert's gate first, and BASE.down_proj
 // [experts, hidden, intermediate]. Both may be packed. If experts have biases, the names of weights end in .weight and
 // those of biases in .bias. The activation is SiLU, or what e.Clamp says, unless ThroughGELU is called.
-func NewExperts(w *Weights, base string, e arch.Experts, hidden int) *Experts {
+func NewExperts(w *Weights, base string, e config.Experts, hidden int) *Experts {
 	weight := ""
 	if e.Bias {
 		weight = ".weight"
@@ -117,7 +117,7 @@ func picks(x, chosen *mlx.Array) (of, own *mlx.Array) {
 }
 
 // clamping returns the arguments of [mlx.ClampedSwiGLU].
-func clamping(c arch.Clamp) (alpha, shift float64) {
+func clamping(c config.Clamp) (alpha, shift float64) {
 	if c.Alpha == 0 {
 		return 1, 0
 	}
@@ -156,12 +156,12 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 
 // Choose returns the experts, uint32 [T, k], of rows with the given scores [T, experts], best first, and their weights,
 // float32 [T, k]. Of equal scores the one with the lowest index is better. correction [experts] may be nil.
-func Choose(scores, correction *mlx.Array, e arch.Experts, r arch.Router) (weights, chosen *mlx.Array) {
+func Choose(scores, correction *mlx.Array, e config.Experts, r config.Router) (weights, chosen *mlx.Array) {
 	return ChooseGiven(scores, correction, nil, e, r)
 }
 
 // ChooseGiven is Choose for given experts, uint32 [T, k], unless these are nil.
-func ChooseGiven(scores, correction, given *mlx.Array, e arch.Experts, r arch.Router) (weights, chosen *mlx.Array) {
+func ChooseGiven(scores, correction, given *mlx.Array, e config.Experts, r config.Router) (weights, chosen *mlx.Array) {
 	if r.SparseMixer {
 		both := mlx.SparseMixer(scores, r.Jitter)
 		return both[0], both[1]

@@ -1,7 +1,7 @@
 package nn
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -14,7 +14,7 @@ type PlainExperts struct {
 
 // newPlainExperts takes NAME.experts.up_proj [experts, intermediate, width] and NAME.experts.down_proj [experts, width,
 // intermediate] and, for latent experts, NAME.fc1_latent_proj and NAME.fc2_latent_proj.
-func newPlainExperts(w *Weights, name string, hidden int, c arch.Mixture) *PlainExperts {
+func newPlainExperts(w *Weights, name string, hidden int, c config.Mixture) *PlainExperts {
 	width := c.Width(hidden)
 	e := &PlainExperts{
 		up:   newBank(w, name+".experts.up_proj", c.Experts.Count, c.Experts.Intermediate, width),

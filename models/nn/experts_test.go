@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/nn"
@@ -48,7 +48,7 @@ func TestExperts(t *testing.T) {
 					w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"x.gate_up_proj": gateUp, "x.down_proj": down})
 					defer w.Free()
 					activate := mlx.SwiGLU
-					block := nn.NewExperts(w, "x", arch.Experts{Count: experts, PerToken: k, Intermediate: width}, hidden)
+					block := nn.NewExperts(w, "x", config.Experts{Count: experts, PerToken: k, Intermediate: width}, hidden)
 					if err := w.Err(); err != nil {
 						t.Error(err)
 						return
@@ -58,8 +58,8 @@ func TestExperts(t *testing.T) {
 						block.ThroughGELU()
 						activate = mlx.GEGLUTanh
 					}
-					top := arch.Experts{PerToken: k, NormTopK: true}
-					weights, chosen := nn.Choose(random(5, rows, experts), nil, top, arch.Router{})
+					top := config.Experts{PerToken: k, NormTopK: true}
+					weights, chosen := nn.Choose(random(5, rows, experts), nil, top, config.Router{})
 					got := block.Apply(x, weights, chosen, nn.Shared{}).Float32s()
 					ungated := block.Apply(x, weights, chosen, nn.Shared{X: shared}).Float32s()
 					gated := block.Apply(x, weights, chosen, nn.Shared{X: shared, Gate: gate}).Float32s()
@@ -101,7 +101,7 @@ func TestExperts(t *testing.T) {
 // and for many. The limits are reached.
 func TestBiasedExperts(t *testing.T) {
 	const experts, hidden, width, k = 5, 128, 64, 2
-	clamp := arch.Clamp{Alpha: 1.702, Limit: 0.8}
+	clamp := config.Clamp{Alpha: 1.702, Limit: 0.8}
 	for _, f := range bankFormats {
 		for _, rows := range []int{1, 3, 40, 300} { // large counts are not fused
 			t.Run(fmt.Sprintf("mode %d, %d bits, %d rows", f.Mode, f.Bits, rows), func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestBiasedExperts(t *testing.T) {
 						"x.down_proj.weight": down, "x.down_proj.bias": {Array: mlx.Keep(out)},
 					})
 					defer w.Free()
-					block := nn.NewExperts(w, "x", arch.Experts{
+					block := nn.NewExperts(w, "x", config.Experts{
 						Count: experts, PerToken: k, Intermediate: width, Bias: true, Clamp: clamp,
 					}, hidden)
 					if err := w.Err(); err != nil {
@@ -126,8 +126,8 @@ func TestBiasedExperts(t *testing.T) {
 						return
 					}
 					x := random(4, rows, hidden)
-					top := arch.Experts{PerToken: k, NormTopK: true}
-					weights, chosen := nn.Choose(random(5, rows, experts), nil, top, arch.Router{})
+					top := config.Experts{PerToken: k, NormTopK: true}
+					weights, chosen := nn.Choose(random(5, rows, experts), nil, top, config.Router{})
 					got := block.Apply(x, weights, chosen, nn.Shared{}).Float32s()
 					sorted := block.ApplySorted(x, weights, chosen).Float32s()
 					b := biased{
@@ -161,7 +161,7 @@ func TestBiasedExperts(t *testing.T) {
 type biased struct {
 	gateUp, down, wide, out []float32
 	width, hidden           int
-	clamp                   arch.Clamp
+	clamp                   config.Clamp
 }
 
 // apply computes an expert's output in float64.
@@ -195,7 +195,7 @@ func TestExpertsNeedTheirWeights(t *testing.T) {
 		gateUp := mlx.Keep(mlx.Zeros(e, mlx.Float32, 2, 8, 4))
 		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"x.gate_up_proj": {Array: gateUp}})
 		defer w.Free()
-		nn.NewExperts(w, "x", arch.Experts{Count: 2, PerToken: 1, Intermediate: 4}, 4)
+		nn.NewExperts(w, "x", config.Experts{Count: 2, PerToken: 1, Intermediate: 4}, 4)
 		if err := w.Err(); err == nil || err.Error() != "tensor x.down_proj is missing: "+nn.ErrWeights.Error() {
 			t.Errorf("got %v", err)
 		}
@@ -204,39 +204,39 @@ func TestExpertsNeedTheirWeights(t *testing.T) {
 
 // Values are computed by hand, from e^x and 1/(1+e^-x).
 func TestChoose(t *testing.T) {
-	one := arch.Experts{PerToken: 2, NormTopK: true}
-	grouped := arch.Router{Sigmoid: true, Groups: 2, TopGroups: 1}
+	one := config.Experts{PerToken: 2, NormTopK: true}
+	grouped := config.Router{Sigmoid: true, Groups: 2, TopGroups: 1}
 	for name, c := range map[string]struct {
 		scores     []float32
 		correction []float32
-		experts    arch.Experts
-		router     arch.Router
+		experts    config.Experts
+		router     config.Router
 		chosen     []uint32
 		weights    []float64
 	}{
 		"softmax of the chosen": {scores: []float32{0, 2, 1, 2}, experts: one,
 			chosen: []uint32{1, 3}, weights: []float64{0.5, 0.5}},
-		"softmax of all": {scores: []float32{-3, 4, 0, 4}, experts: arch.Experts{PerToken: 2},
+		"softmax of all": {scores: []float32{-3, 4, 0, 4}, experts: config.Experts{PerToken: 2},
 			chosen: []uint32{1, 3}, weights: []float64{0.4953, 0.4953}},
-		"the lowest of equals": {scores: []float32{0, 2, 1, 2}, experts: arch.Experts{PerToken: 1},
+		"the lowest of equals": {scores: []float32{0, 2, 1, 2}, experts: config.Experts{PerToken: 1},
 			chosen: []uint32{1}, weights: []float64{0.3995}},
 		"softmax with a correction": {scores: []float32{0, 2, 1, 2}, correction: []float32{0, 0, 1, 0}, experts: one,
 			chosen: []uint32{2, 1}, weights: []float64{0.2689, 0.7311}},
 		"sigmoid with a correction and a scale": {scores: []float32{0, 2, 1, 2}, correction: []float32{0.5, 0, 0, 0},
-			experts: one, router: arch.Router{Sigmoid: true, Scaling: 2},
+			experts: one, router: config.Router{Sigmoid: true, Scaling: 2},
 			chosen: []uint32{0, 1}, weights: []float64{0.7243, 1.2757}},
-		"the best group": {scores: []float32{0, 2, 1, 2}, experts: arch.Experts{PerToken: 2}, router: grouped,
+		"the best group": {scores: []float32{0, 2, 1, 2}, experts: config.Experts{PerToken: 2}, router: grouped,
 			chosen: []uint32{3, 2}, weights: []float64{0.8808, 0.7311}},
-		"the lowest of equal groups": {scores: []float32{1, 2, 1, 2}, experts: arch.Experts{PerToken: 2}, router: grouped,
+		"the lowest of equal groups": {scores: []float32{1, 2, 1, 2}, experts: config.Experts{PerToken: 2}, router: grouped,
 			chosen: []uint32{1, 0}, weights: []float64{0.8808, 0.7311}},
 		// 1.5 is 0.5 below 2, which is 0.25 of it; 1.2 is 0.3 below 1.5, which is 0.2 of it.
-		"two, one after the other": {scores: []float32{1.5, 2, 1.2, -1}, router: arch.Router{SparseMixer: true, Jitter: 0.15},
+		"two, one after the other": {scores: []float32{1.5, 2, 1.2, -1}, router: config.Router{SparseMixer: true, Jitter: 0.15},
 			chosen: []uint32{1, 0}, weights: []float64{0.6225, 0.5744}},
 		"the lowest of equals, one after the other": {scores: []float32{0, -1, 0, -1},
-			router: arch.Router{SparseMixer: true, Jitter: 0.01},
+			router: config.Router{SparseMixer: true, Jitter: 0.01},
 			chosen: []uint32{0, 2}, weights: []float64{0.5, 1}},
 		// Negative scores are relative to the lower one: -1 is 0.5 below -0.5, which is 0.5 of 1.
-		"two negative ones": {scores: []float32{-1, -0.5, -4, -4}, router: arch.Router{SparseMixer: true, Jitter: 0.3},
+		"two negative ones": {scores: []float32{-1, -0.5, -4, -4}, router: config.Router{SparseMixer: true, Jitter: 0.3},
 			chosen: []uint32{1, 0}, weights: []float64{0.6225, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {

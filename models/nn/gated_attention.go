@@ -3,7 +3,7 @@ package nn
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -29,7 +29,7 @@ type GatedAttention struct {
 
 // NewGatedAttention takes NAME.q_proj, k_proj, v_proj and o_proj, with the biases that c names, q_norm, k_norm and the
 // gate, for a layer.
-func NewGatedAttention(w *Weights, name string, layer int, c arch.Common, o GatedAttentionOptions) *GatedAttention {
+func NewGatedAttention(w *Weights, name string, layer int, c config.Common, o GatedAttentionOptions) *GatedAttention {
 	heads := func(part string, n, dim int, bias bool) *Linear {
 		return NewLinear(w, name+part, n*dim, c.Hidden, bias).Split(n)
 	}

@@ -1,13 +1,13 @@
 package nn
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 )
 
 // Mixture is a mixture of experts that a router chooses for each row, with or without shared experts for all rows.
 type Mixture struct {
-	config     arch.Mixture
+	config     config.Mixture
 	router     *Linear    // [experts, hidden]
 	correction *mlx.Array // float32 [experts]; nil means none
 	experts    interface {
@@ -21,7 +21,7 @@ type Mixture struct {
 
 // NewMixture takes NAME.gate, or the router's other name, NAME.experts and, as c says,
 // the correction, NAME.shared_experts, or NAME.shared_expert and NAME.shared_expert_gate.
-func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
+func NewMixture(w *Weights, name string, hidden int, c config.Mixture) *Mixture {
 	routed := c.Experts.Count + c.Experts.Identity
 	m := &Mixture{
 		config: c,
@@ -56,7 +56,7 @@ func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 }
 
 // NewNetwork is NewMixture for a layer with experts, and else takes the SwiGLU MLP of a dense one.
-func NewNetwork(w *Weights, name string, c arch.Common, intermediate int, m arch.Mixture, sparse bool) Network {
+func NewNetwork(w *Weights, name string, c config.Common, intermediate int, m config.Mixture, sparse bool) Network {
 	if sparse {
 		return NewMixture(w, name, c.Hidden, m)
 	}

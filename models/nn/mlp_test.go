@@ -3,7 +3,7 @@ package nn_test
 import (
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -45,7 +45,7 @@ func TestMLP(t *testing.T) {
 
 // normedAttention returns an attention layer with random weights, and their values.
 func normedAttention(
-	t *testing.T, e *mlx.Thread, heads, kvHeads, dim, hidden int, r arch.Rope, window int,
+	t *testing.T, e *mlx.Thread, heads, kvHeads, dim, hidden int, r config.Rope, window int,
 ) (*nn.Attention, *nn.Rope, *nn.Weights, map[string]*mlx.Array) {
 	t.Helper()
 	w, v := random(e, map[string][]int{
@@ -53,7 +53,7 @@ func normedAttention(
 		"a.v_proj.weight": {kvHeads * dim, hidden},
 		"a.o_proj.weight": {hidden, heads * dim}, "a.q_norm.weight": {dim}, "a.k_norm.weight": {dim},
 	})
-	c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, NormEps: 1e-6}
+	c := config.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, NormEps: 1e-6}
 	rope := nn.NewRope(e, w, r, dim)
 	attention := nn.NewAttention(w, "a", 0, c, nn.AttentionOptions{
 		Rope: rope, Window: window,
@@ -70,7 +70,7 @@ func TestAttention(t *testing.T) {
 	const rows, heads, kvHeads, dim, hidden, window = 7, 4, 2, 8, 16, 3
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		attention, rope, w, v := normedAttention(t, e, heads, kvHeads, dim, hidden,
-			arch.Rope{Type: arch.RopeDefault, Theta: 100}, window)
+			config.Rope{Type: config.RopeDefault, Theta: 100}, window)
 		defer w.Free()
 		seq := cache.NewSequence([]cache.Kind{cache.Rotating(window)})
 		defer seq.Free()

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -116,12 +116,12 @@ func TestEnding(t *testing.T) {
 	const heads, kvHeads, dim, hidden = 4, 2, 8, 16
 	for _, test := range []struct {
 		name   string
-		rope   arch.Rope
+		rope   config.Rope
 		window int
 	}{
-		{"whole", arch.Rope{Type: arch.RopeDefault, Theta: 100}, 0},
-		{"window", arch.Rope{Type: arch.RopeDefault, Theta: 100}, 3},
-		{"length-dependent rope", arch.Rope{Type: arch.RopeDynamic, Theta: 100, Factor: 2, Context: 4}, 0},
+		{"whole", config.Rope{Type: config.RopeDefault, Theta: 100}, 0},
+		{"window", config.Rope{Type: config.RopeDefault, Theta: 100}, 3},
+		{"length-dependent rope", config.Rope{Type: config.RopeDynamic, Theta: 100, Factor: 2, Context: 4}, 0},
 	} {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			attention, _, w, _ := normedAttention(t, e, heads, kvHeads, dim, hidden, test.rope, test.window)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -149,7 +149,7 @@ func TestRope(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		w := nn.NewWeights(mlx.Float32, nil)
 		defer w.Free()
-		plain := nn.NewRope(e, w, arch.Rope{Type: arch.RopeDefault, Theta: 10000}, 4)
+		plain := nn.NewRope(e, w, config.Rope{Type: config.RopeDefault, Theta: 10000}, 4)
 		x := mlx.FromSlice(e, []float32{1, 2, 3, 4, 1, 2, 3, 4}, 2, 1, 4)
 		b := &nn.Batch{Positions: mlx.FromSlice(e, []int32{0, 2})}
 		q, k := plain.Apply(b, x, x)
@@ -164,7 +164,7 @@ func TestRope(t *testing.T) {
 				t.Errorf("element %d is %v, want %v", i, got[i], want[i])
 			}
 		}
-		yarn := nn.NewRope(e, w, arch.Rope{Type: arch.RopeYarn, Theta: 10000, Factor: 4, OriginalMax: 1 << 20, BetaFast: 32,
+		yarn := nn.NewRope(e, w, config.Rope{Type: config.RopeYarn, Theta: 10000, Factor: 4, OriginalMax: 1 << 20, BetaFast: 32,
 			BetaSlow: 1, AttentionFactor: 2}, 4)
 		zero := &nn.Batch{Positions: mlx.FromSlice(e, []int32{0, 0})}
 		if q, _ := yarn.Apply(zero, x, x); !slices.Equal(q.Float32s()[:4], []float32{2, 4, 6, 8}) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -105,7 +105,7 @@ func TestInverseRope(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		w := nn.NewWeights(mlx.Float32, nil)
 		defer w.Free()
-		r := arch.Rope{Type: arch.RopeDefault, Theta: 100, PartialFactor: 1}
+		r := config.Rope{Type: config.RopeDefault, Theta: 100, PartialFactor: 1}
 		forth, back := nn.NewRope(e, w, r, dim), nn.NewRope(e, w, r, dim).Inverse(w)
 		seq := cache.NewSequence([]cache.Kind{cache.Full})
 		defer seq.Free()
@@ -133,7 +133,7 @@ func TestClip(t *testing.T) {
 			"a.v_proj.weight": {heads * dim, hidden}, "a.o_proj.weight": {hidden, heads * dim},
 		})
 		defer w.Free()
-		c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: heads, HeadDim: dim}
+		c := config.Common{Hidden: hidden, Heads: heads, KVHeads: heads, HeadDim: dim}
 		attention := nn.NewAttention(w, "a", 0, c, nn.AttentionOptions{Clip: limit})
 		seqs := []*cache.Sequence{cache.NewSequence([]cache.Kind{cache.Full}), cache.NewSequence([]cache.Kind{cache.Full})}
 		defer seqs[0].Free()

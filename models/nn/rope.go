@@ -1,7 +1,7 @@
 package nn
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -15,7 +15,7 @@ type Rope struct {
 }
 
 // NewRope computes the frequencies of a configuration for heads of dim channels.
-func NewRope(t *mlx.Thread, w *Weights, r arch.Rope, dim int) *Rope {
+func NewRope(t *mlx.Thread, w *Weights, r config.Rope, dim int) *Rope {
 	freqs, scale := r.Frequencies(dim)
 	rope := &Rope{freqs: w.Constant(mlx.FromSlice(t, radians(freqs))), scale: scale}
 	if limit, ok := r.ByLength(); ok {
@@ -129,7 +129,7 @@ func (r *Rope) positions(b *Batch) (at *mlx.Array, isGridInterleaved bool, secti
 // dynamic). The rows of a step use the frequencies of the sequence's length after the step, or of the length that it is
 // known to reach. Keys of earlier steps are not rotated again, as in transformers 5.23 (dynamic_rope_update).
 type byLength struct {
-	rope  arch.Rope
+	rope  config.Rope
 	dim   int // of heads
 	limit int // tokens up to which the frequencies are fixed
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/nn"
@@ -14,7 +14,7 @@ import (
 // batch without images all pairs are rotated by the sequence position.
 func TestRopeSections(t *testing.T) {
 	const dim, half = 18, 7 // of the 18 channels, 14 rotate
-	rope := arch.Rope{Type: arch.RopeDefault, Theta: 100, PartialFactor: 14.0 / dim}
+	rope := config.Rope{Type: config.RopeDefault, Theta: 100, PartialFactor: 14.0 / dim}
 	for _, c := range []struct {
 		pairs       [3]int
 		interleaved bool

@@ -1,7 +1,7 @@
 package nn
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/shard"
@@ -75,7 +75,7 @@ func (s *Stage) Returned(rows int, dims ...int) *mlx.Array {
 }
 
 // kinds returns the kinds of the layers' states: those of other ranks are elsewhere.
-func (s *Stage) kinds(states []arch.LayerState) []cache.Kind {
+func (s *Stage) kinds(states []config.LayerState) []cache.Kind {
 	kinds := Kinds(states)
 	if s == nil {
 		return kinds

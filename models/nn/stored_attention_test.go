@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -14,7 +14,7 @@ import (
 // StoredAttention over a layer with the same weights equals that layer's attention.
 func TestStoredAttention(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		c := arch.Common{Hidden: 16, Heads: 4, KVHeads: 2, HeadDim: 8, NormEps: 1e-6}
+		c := config.Common{Hidden: 16, Heads: 4, KVHeads: 2, HeadDim: 8, NormEps: 1e-6}
 		tensors := map[string]*nn.Tensor{}
 		for i, of := range []struct {
 			name  string
@@ -28,7 +28,7 @@ func TestStoredAttention(t *testing.T) {
 		}
 		w := nn.NewWeights(mlx.Float32, tensors)
 		defer w.Free()
-		rope := nn.NewRope(e, w, arch.Rope{Type: arch.RopeDefault, Theta: 100}, 8)
+		rope := nn.NewRope(e, w, config.Rope{Type: config.RopeDefault, Theta: 100}, 8)
 		whole := nn.NewAttention(w, "a", 0, c, nn.AttentionOptions{
 			Rope: rope, Window: 3,
 			QNorm: nn.NewRMSNorm(w, "a.q_norm", 8, c.NormEps), KNorm: nn.NewRMSNorm(w, "a.k_norm", 8, c.NormEps),

@@ -7,7 +7,7 @@ package olmo_hybrid
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -19,7 +19,7 @@ func init() { models.Register("olmo_hybrid", build) }
 // outEps is the eps of the output norm of delta nets, which the configuration does not give.
 const outEps = 1e-5
 
-func build(t *mlx.Thread, c *arch.OlmoHybrid, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *types.OlmoHybrid, w *nn.Weights) *nn.Decoder {
 	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, name, size, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm(), c.Hidden)})
 	var rope *nn.Rope

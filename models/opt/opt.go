@@ -4,7 +4,7 @@
 package opt
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -13,10 +13,10 @@ import (
 
 func init() { models.Register("opt", build) }
 
-func build(t *mlx.Thread, c *arch.OPT, w *nn.Weights) *nn.Decoder {
-	positions := nn.NewPositions(w, c.Prefix+"embed_positions", c.Context+arch.OPTFirst, c.Hidden)
+func build(t *mlx.Thread, c *types.OPT, w *nn.Weights) *nn.Decoder {
+	positions := nn.NewPositions(w, c.Prefix+"embed_positions", c.Context+types.OPTFirst, c.Hidden)
 	return prenorm.Build(t, &c.Dense, w, prenorm.Options{
-		Ends:       nn.DecoderOptions{Positions: positions.After(w, arch.OPTFirst)},
+		Ends:       nn.DecoderOptions{Positions: positions.After(w, types.OPTFirst)},
 		LayerNorms: true,
 		Unrotated:  true,
 		Plain:      true,

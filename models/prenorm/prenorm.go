@@ -5,7 +5,7 @@ package prenorm
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // Build makes a model.
-func Build(t *mlx.Thread, c *arch.Dense, w *nn.Weights, o Options) *nn.Decoder {
+func Build(t *mlx.Thread, c *config.Dense, w *nn.Weights, o Options) *nn.Decoder {
 	o.Ends.Norm = o.norm(w, c.LastNorm(), c.Hidden, c.NormEps)
 	m := nn.NewDecoder(w, c.Common, c.State(), o.Ends)
 	var rope *nn.Rope
@@ -68,7 +68,7 @@ func (o Options) norm(w *nn.Weights, name string, width int, eps float64) *nn.No
 	return nn.NewRMSNorm(w, name, width, eps)
 }
 
-func (o Options) network(c *arch.Dense, w *nn.Weights, name string, i int) nn.Network {
+func (o Options) network(c *config.Dense, w *nn.Weights, name string, i int) nn.Network {
 	switch {
 	case o.Network != nil:
 		return o.Network(name, i)

@@ -3,7 +3,7 @@ package qwen3_5
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -18,7 +18,7 @@ type attention struct {
 	options      nn.AttendOptions
 }
 
-func newAttention(w *nn.Weights, name string, layer int, c *arch.Qwen35, rope *nn.Rope) *attention {
+func newAttention(w *nn.Weights, name string, layer int, c *types.Qwen35, rope *nn.Rope) *attention {
 	return &attention{
 		layer:   layer,
 		q:       nn.NewLinear(w, name+".q_proj", 2*c.Heads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.Heads),

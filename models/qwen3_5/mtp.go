@@ -3,7 +3,7 @@ package qwen3_5
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -13,7 +13,7 @@ import (
 //
 // transformers does not implement it and ignores its tensors. This follows other inference engines and the authors'
 // reports.
-func newMTP(w *nn.Weights, c *arch.Qwen35, rope *nn.Rope, m *Model, network NetworkBuilder) *models.Next {
+func newMTP(w *nn.Weights, c *types.Qwen35, rope *nn.Rope, m *Model, network NetworkBuilder) *models.Next {
 	if c.MTP == 0 || !w.Has("mtp.fc.weight") {
 		return nil
 	}

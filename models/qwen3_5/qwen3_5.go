@@ -8,7 +8,7 @@ package qwen3_5
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -16,7 +16,7 @@ import (
 )
 
 func init() {
-	models.Register("qwen3_5", func(t *mlx.Thread, c *arch.Qwen35, w *nn.Weights) *Model {
+	models.Register("qwen3_5", func(t *mlx.Thread, c *types.Qwen35, w *nn.Weights) *Model {
 		return New(t, c, w, func(name string, _ int) nn.Network {
 			return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 		})
@@ -35,7 +35,7 @@ type Model struct {
 type NetworkBuilder func(name string, layer int) nn.Network
 
 // New builds a model with networks from the caller. It takes every tensor of c's tensor table except those of networks.
-func New(t *mlx.Thread, c *arch.Qwen35, w *nn.Weights, network NetworkBuilder) *Model {
+func New(t *mlx.Thread, c *types.Qwen35, w *nn.Weights, network NetworkBuilder) *Model {
 	m := &Model{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: newNorm(w, c.Prefix+"norm", c)})}
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Sections(c.Sections, c.Interleaved)
 	for i := range c.Layers {
@@ -53,11 +53,11 @@ func New(t *mlx.Thread, c *arch.Qwen35, w *nn.Weights, network NetworkBuilder) *
 	return m
 }
 
-func newNorm(w *nn.Weights, name string, c *arch.Qwen35) *nn.Norm {
+func newNorm(w *nn.Weights, name string, c *types.Qwen35) *nn.Norm {
 	return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps).PlusOne()
 }
 
-func newBlock(w *nn.Weights, p string, c *arch.Qwen35, mixer nn.Mixer, network nn.Network) nn.Block {
+func newBlock(w *nn.Weights, p string, c *types.Qwen35, mixer nn.Mixer, network nn.Network) nn.Block {
 	return nn.Block{
 		MixerNorm:   newNorm(w, p+"input_layernorm", c),
 		Mixer:       mixer,

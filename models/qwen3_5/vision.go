@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -38,7 +38,7 @@ type block struct {
 const visionPrefix = "model.visual."
 
 // newTower returns nil if the configuration has no vision tower.
-func newTower(t *mlx.Thread, w *nn.Weights, c *arch.QwenVision) *tower {
+func newTower(t *mlx.Thread, w *nn.Weights, c *types.QwenVision) *tower {
 	if c == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func newLayerNorm(w *nn.Weights, name string, size int) *nn.Norm {
 
 // visionFreqs returns the frequencies of all pairs: the first half is rotated by rows, the second half, with the same
 // frequencies, by columns.
-func visionFreqs(t *mlx.Thread, c *arch.QwenVision) *mlx.Array {
+func visionFreqs(t *mlx.Thread, c *types.QwenVision) *mlx.Array {
 	half := c.Hidden / c.Heads / 2
 	freqs := make([]float32, half)
 	for j := range half {

@@ -5,7 +5,7 @@
 package qwen3_5_moe
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -14,7 +14,7 @@ import (
 
 func init() { models.Register("qwen3_5_moe", build) }
 
-func build(t *mlx.Thread, c *arch.Qwen35Moe, w *nn.Weights) *qwen3_5.Model {
+func build(t *mlx.Thread, c *types.Qwen35Moe, w *nn.Weights) *qwen3_5.Model {
 	return qwen3_5.New(t, &c.Qwen35, w, func(name string, layer int) nn.Network {
 		if c.HasExperts(layer) {
 			return nn.NewMixture(w, name, c.Hidden, c.Mixture())

@@ -3,7 +3,7 @@ package qwen4_exp
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -20,7 +20,7 @@ type attention struct {
 	index        *indexer
 }
 
-func newAttention(w *nn.Weights, name string, state int, c *arch.Qwen4Exp, rope *nn.Rope) *attention {
+func newAttention(w *nn.Weights, name string, state int, c *types.Qwen4Exp, rope *nn.Rope) *attention {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.HeadDim, c.NormEps).PlusOne() }
 	kv := c.KVHeads * c.HeadDim
 	return &attention{

@@ -3,7 +3,7 @@ package qwen4_exp
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -22,7 +22,7 @@ type indexer struct {
 	blocks       int // that a row attends to, if there are more
 }
 
-func newIndexer(w *nn.Weights, name string, state int, c *arch.Qwen4Exp, rope *nn.Rope) *indexer {
+func newIndexer(w *nn.Weights, name string, state int, c *types.Qwen4Exp, rope *nn.Rope) *indexer {
 	x := c.Index
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, x.Dim, c.NormEps).PlusOne() }
 	return &indexer{

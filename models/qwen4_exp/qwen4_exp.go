@@ -8,7 +8,7 @@ package qwen4_exp
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -37,7 +37,7 @@ type layer struct {
 // states is the number of caches of a layer.
 const states = 3
 
-func build(t *mlx.Thread, c *arch.Qwen4Exp, w *nn.Weights) *Model {
+func build(t *mlx.Thread, c *types.Qwen4Exp, w *nn.Weights) *Model {
 	m := &Model{
 		Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{}),
 		streams: c.Streams,

@@ -1,7 +1,7 @@
 package qwen4_exp
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -13,7 +13,7 @@ type streamNorm struct {
 }
 
 // newStreamNorm takes NAME.weight [n*hidden].
-func newStreamNorm(w *nn.Weights, name string, c *arch.Qwen4Exp) streamNorm {
+func newStreamNorm(w *nn.Weights, name string, c *types.Qwen4Exp) streamNorm {
 	weight := w.Take(name+".weight", c.Streams*c.Hidden)
 	return streamNorm{w.Float32(weight, func(a *mlx.Array) *mlx.Array {
 		return mlx.Reshape(mlx.AddScalar(a, 1), c.Streams, c.Hidden)
@@ -37,7 +37,7 @@ type reader struct {
 
 // newReader takes NAME.hc_norm, input_mix_weight_down, input_mix_weight_up and, if the block writes,
 // block_inject_weight.
-func newReader(w *nn.Weights, name string, c *arch.Qwen4Exp, writes bool) *reader {
+func newReader(w *nn.Weights, name string, c *types.Qwen4Exp, writes bool) *reader {
 	all := c.Streams * c.Hidden
 	r := &reader{
 		norm: newStreamNorm(w, name+".hc_norm", c),

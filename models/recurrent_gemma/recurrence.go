@@ -1,7 +1,7 @@
 package recurrent_gemma
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -19,7 +19,7 @@ type recurrence struct {
 	gates []*mlx.Array
 }
 
-func newRecurrence(w *nn.Weights, name string, layer int, c *arch.RecurrentGemma) *recurrence {
+func newRecurrence(w *nn.Weights, name string, layer int, c *types.RecurrentGemma) *recurrence {
 	_, width := w.Own(name+".linear_x.weight", c.Width)
 	_, heads := w.Own(name+".linear_x.weight", c.Heads)
 	l := &recurrence{

@@ -1,7 +1,7 @@
 package rwkv7
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -23,7 +23,7 @@ type mixer struct {
 // inputs are the names of the six blends, in the order of their rows.
 var inputs = []string{"r", "w", "k", "v", "a", "g"}
 
-func newMixer(w *nn.Weights, name string, layer int, c *arch.Rwkv7, before shift) *mixer {
+func newMixer(w *nn.Weights, name string, layer int, c *types.Rwkv7, before shift) *mixer {
 	square := func(part string) *nn.Linear { return nn.NewLinear(w, name+part, c.Hidden, c.Hidden, false) }
 	_, heads := w.Own(name+".r_proj.weight", c.Heads)
 	m := &mixer{
@@ -88,7 +88,7 @@ func (m *mixer) scan(in, states []*mlx.Array, inPlace bool, lengths ...int) []*m
 // product is a product of low rank, with an activation between its matrices.
 type product struct{ down, up *nn.Linear }
 
-func newProduct(w *nn.Weights, name string, rank int, c *arch.Rwkv7, bias bool) *product {
+func newProduct(w *nn.Weights, name string, rank int, c *types.Rwkv7, bias bool) *product {
 	return &product{
 		down: nn.NewLinear(w, name+".lora.0", rank, c.Hidden, false),
 		up:   nn.NewLinear(w, name+".lora.2", c.Hidden, rank, bias),

@@ -7,7 +7,7 @@ package rwkv7
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -28,7 +28,7 @@ type layer struct {
 	network                *network
 }
 
-func build(t *mlx.Thread, c *arch.Rwkv7, w *nn.Weights) *model {
+func build(t *mlx.Thread, c *types.Rwkv7, w *nn.Weights) *model {
 	norm := func(name string) *nn.Norm { return nn.NewLayerNorm(w, name, c.Hidden, c.NormEps, c.NormBias) }
 	m := &model{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})}
 	before := newShift(t, w, c.Hidden)
@@ -95,7 +95,7 @@ type network struct {
 	key, value *nn.Linear
 }
 
-func newNetwork(w *nn.Weights, name string, layer int, c *arch.Rwkv7, before shift) *network {
+func newNetwork(w *nn.Weights, name string, layer int, c *types.Rwkv7, before shift) *network {
 	n := &network{
 		layer:  2*layer + 1,
 		before: before,

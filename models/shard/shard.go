@@ -1,7 +1,7 @@
 // Package shard divides a model's tensors over ranks that compute the model together, each on a machine, a device or a
 // thread of its own.
 //
-// How a tensor divides is stated beside it in the architecture's tensor table ([arch.Split]). This package turns that
+// How a tensor divides is stated beside it in the architecture's tensor table ([table.Split]). This package turns that
 // into ranges of elements and bytes. It knows neither files nor arrays, so that any reader of tensors can read a
 // rank's part only.
 package shard
@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // ErrRanks reports a model that cannot be divided over ranks.
@@ -133,7 +133,7 @@ func (p Part) Bytes(whole []int64, size int64) ([]Range, error) {
 }
 
 // Parts returns what a rank has of the tensors of a table, by name. Tensors that are not in it are on all ranks.
-func Parts(t arch.Table, rank, size int) (map[string]Part, error) {
+func Parts(t table.Table, rank, size int) (map[string]Part, error) {
 	if size < 1 || rank < 0 || rank >= size {
 		return nil, fmt.Errorf("rank %d of %d: %w", rank, size, ErrRanks)
 	}
@@ -143,7 +143,7 @@ func Parts(t arch.Table, rank, size int) (map[string]Part, error) {
 	parts := map[string]Part{}
 	params := t.Params()
 	for _, s := range t.Specs {
-		if size == 1 || s.Split.Kind == arch.ByToken && !pays(s, params, size) {
+		if size == 1 || s.Split.Kind == table.ByToken && !pays(s, params, size) {
 			continue
 		}
 		if p, divides := partOf(s, rank, size); divides {
@@ -155,18 +155,18 @@ func Parts(t arch.Table, rank, size int) (map[string]Part, error) {
 
 // pays reports whether a table of tokens' vectors is divided. Each lookup is then a sum over the ranks, so it must save
 // each of them 2 % of what it has otherwise of a model with so many params.
-func pays(s arch.Spec, params int64, size int) bool {
+func pays(s table.Spec, params int64, size int) bool {
 	return 50*int64(size-1)*s.Shape[0]*s.Shape[1] >= params
 }
 
 // partOf returns what a rank has of a tensor. It returns false if the tensor is on all ranks.
-func partOf(s arch.Spec, rank, size int) (Part, bool) {
+func partOf(s table.Spec, rank, size int) (Part, bool) {
 	by := s.Split
 	p := Part{Axis: by.Axis, Copies: 1}
 	switch by.Kind {
-	case arch.Replicated, "":
+	case table.Replicated, "":
 		return p, false
-	case arch.RankZero:
+	case table.RankZero:
 		return Part{Absent: true}, rank > 0
 	}
 	p.Of, p.Sum = s.Shape[by.Axis], by.Axis == len(s.Shape)-1 && len(s.Shape) == 2
@@ -214,7 +214,7 @@ func Elements(n int64, rank, size int) (Range, bool) {
 
 // heads returns the range of n elements, which are by.Parts equal parts, that a rank has, and the number of ranks that
 // have the same. It returns false if the tensor, and all others that are divided alike, are on all ranks.
-func heads(by arch.Split, n int64, rank, size int) (Range, int, bool) {
+func heads(by table.Split, n int64, rank, size int) (Range, int, bool) {
 	ranks, r := int64(size), int64(rank)
 	if ranks <= by.Parts {
 		one := n / by.Parts

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // The parts of all ranks are the whole tensor, as often as there are copies.
@@ -31,7 +32,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-func checkPartition(t *testing.T, table arch.Table, size int) {
+func checkPartition(t *testing.T, table table.Table, size int) {
 	t.Helper()
 	count := map[string][]int{} // ranks that have each index
 	copies := map[string]int{}
@@ -77,23 +78,23 @@ func checkPartition(t *testing.T, table arch.Table, size int) {
 }
 
 func TestParts(t *testing.T) {
-	queries := arch.Split{Kind: arch.HeadGroup, Parts: 2, Within: 3}
+	queries := table.Split{Kind: table.HeadGroup, Parts: 2, Within: 3}
 	keys := queries
 	keys.Shared = true
-	fused := arch.Split{Kind: arch.HeadGroup, Parts: 2, Sections: []int64{8, 8, 4}}
+	fused := table.Split{Kind: table.HeadGroup, Parts: 2, Sections: []int64{8, 8, 4}}
 	for _, c := range []struct {
 		name       string
-		split      arch.Split
+		split      table.Split
 		shape      []int64
 		rank, size int
 		want       []Range
 		copies     int
 	}{
-		{"rows", arch.Split{Kind: arch.Column}, []int64{256, 8}, 1, 2, []Range{{128, 256}}, 1},
-		{"at groups", arch.Split{Kind: arch.Column}, []int64{1408, 8}, 1, 4, []Range{{352, 704}}, 1},
-		{"at large groups", arch.Split{Kind: arch.Row, Axis: 1}, []int64{8, 11008}, 0, 3, []Range{{0, 3648}}, 1},
-		{"fewer than ranks", arch.Split{Kind: arch.Column}, []int64{3, 8}, 1, 4, nil, 0},
-		{"experts", arch.Split{Kind: arch.ByExpert}, []int64{5, 8, 8}, 0, 2, []Range{{0, 2}}, 1},
+		{"rows", table.Split{Kind: table.Column}, []int64{256, 8}, 1, 2, []Range{{128, 256}}, 1},
+		{"at groups", table.Split{Kind: table.Column}, []int64{1408, 8}, 1, 4, []Range{{352, 704}}, 1},
+		{"at large groups", table.Split{Kind: table.Row, Axis: 1}, []int64{8, 11008}, 0, 3, []Range{{0, 3648}}, 1},
+		{"fewer than ranks", table.Split{Kind: table.Column}, []int64{3, 8}, 1, 4, nil, 0},
+		{"experts", table.Split{Kind: table.ByExpert}, []int64{5, 8, 8}, 0, 2, []Range{{0, 2}}, 1},
 		{"query heads", queries, []int64{48, 8}, 1, 2, []Range{{24, 48}}, 1},
 		{"query heads of a shared KV head", queries, []int64{48, 8}, 1, 4, []Range{{8, 24}}, 1},
 		{"a shared KV head", keys, []int64{16, 8}, 2, 4, []Range{{8, 16}}, 2},
@@ -101,12 +102,12 @@ func TestParts(t *testing.T) {
 		{"ranks that KV heads do not divide", queries, []int64{48, 8}, 1, 3, nil, 0},
 		{"fused", fused, []int64{20, 8}, 1, 2, []Range{{4, 8}, {12, 16}, {18, 20}}, 1},
 	} {
-		p, divides := partOf(arch.Spec{Name: c.name, Shape: c.shape, Split: c.split}, c.rank, c.size)
+		p, divides := partOf(table.Spec{Name: c.name, Shape: c.shape, Split: c.split}, c.rank, c.size)
 		if divides != (c.want != nil) || divides && (!reflect.DeepEqual(p.Ranges, c.want) || p.Copies != c.copies) {
 			t.Errorf("%s: %+v, %v", c.name, p, divides)
 		}
 	}
-	tower := arch.Spec{Name: "a vision tower", Shape: []int64{4, 4}, Split: arch.Split{Kind: arch.RankZero}}
+	tower := table.Spec{Name: "a vision tower", Shape: []int64{4, 4}, Split: table.Split{Kind: table.RankZero}}
 	if p, divides := partOf(tower, 0, 2); divides {
 		t.Errorf("rank 0 has %+v of %s", p, tower.Name)
 	}
@@ -114,7 +115,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("rank 1 has %+v of %s", p, tower.Name)
 	}
 	for _, rank := range []int{-1, 2} {
-		if _, err := Parts(arch.Table{}, rank, 2); !errors.Is(err, ErrRanks) {
+		if _, err := Parts(table.Table{}, rank, 2); !errors.Is(err, ErrRanks) {
 			t.Errorf("rank %d: %v", rank, err)
 		}
 	}

@@ -4,7 +4,7 @@
 package youtu
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/latent"
@@ -13,6 +13,6 @@ import (
 
 func init() { models.Register("youtu", build) }
 
-func build(t *mlx.Thread, c *arch.Youtu, w *nn.Weights) *latent.Model {
+func build(t *mlx.Thread, c *types.Youtu, w *nn.Weights) *latent.Model {
 	return latent.New(t, w, &c.LatentDecoder, latent.Options{})
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -18,7 +18,7 @@ type block struct {
 	options           nn.AttendOptions
 }
 
-func newBlock(w *nn.Weights, name string, c *arch.Zamba2, rope *nn.Rope) *block {
+func newBlock(w *nn.Weights, name string, c *types.Zamba2, rope *nn.Rope) *block {
 	attention, network := name+"self_attn", name+"feed_forward"
 	queries, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	_, heads := w.Own(attention+".q_proj.weight", c.Heads)
@@ -62,7 +62,7 @@ type transformer struct {
 	others           [2]*adapter // of keys and values
 }
 
-func newTransformer(w *nn.Weights, name string, state, number int, c *arch.Zamba2, b *block) *transformer {
+func newTransformer(w *nn.Weights, name string, state, number int, c *types.Zamba2, b *block) *transformer {
 	l := &transformer{block: b, state: state}
 	of := func(part string, in int, outs ...int) *adapter {
 		return newAdapter(w, fmt.Sprintf("%s%s_adapter_list.%d", name, part, number), c.Rank, in, outs...)

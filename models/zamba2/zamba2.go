@@ -7,7 +7,7 @@ package zamba2
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -35,7 +35,7 @@ type layer struct {
 // scanEps is the eps of the output norm of scans, which the configuration does not give.
 const scanEps = 1e-5
 
-func build(t *mlx.Thread, c *arch.Zamba2, w *nn.Weights) *model {
+func build(t *mlx.Thread, c *types.Zamba2, w *nn.Weights) *model {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &model{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())}),
 		hidden: c.Hidden}

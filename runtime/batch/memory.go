@@ -3,7 +3,7 @@ package batch
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
@@ -41,7 +41,7 @@ func divideMemory(o runtime.Options, m mlx.Memory, working int64) (state, prefix
 // workingSet estimates the memory of a step besides state and weights. rows is the number of rows, sampled the number
 // of rows with logits. The factors allow for several activations of the hidden width, three of the widest layer, and
 // float32 logits with a sorted copy.
-func workingSet(f arch.Facts, widest int64, rows, sampled int) int64 {
+func workingSet(f config.Facts, widest int64, rows, sampled int) int64 {
 	return 4 * (int64(rows)*(8*f.Hidden+3*widest) + 4*int64(sampled)*f.Vocab)
 }
 

@@ -3,7 +3,7 @@ package divide
 import (
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/models/shard"
 )
 
@@ -95,7 +95,7 @@ func sumsOf(tensors []tensor, parts map[string]shard.Part) (n float64) {
 			continue
 		}
 		switch {
-		case x.Split.Kind == arch.ByExpert:
+		case x.Split.Kind == table.ByExpert:
 			experts[x.layers[0]] = true
 		case p.Sum && !strings.Contains(x.Name, "expert"):
 			n++

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/fit"
@@ -49,15 +51,15 @@ type Input struct {
 	Use      fit.Use
 
 	tensors        []tensor
-	table          arch.Table
-	facts          arch.Facts
+	table          table.Table
+	facts          config.Facts
 	context        int   // tokens of a sequence
 	state, working int64 // bytes of a sequence, and of a step
 }
 
 // tensor is a tensor that the image has.
 type tensor struct {
-	arch.Spec
+	table.Spec
 	bytes  float64
 	layers []int   // that use it; nil: it belongs to no layer
 	read   float64 // the share that is read for a token
@@ -199,10 +201,10 @@ func (in Input) weight(share func(tensor) float64) (n int64) {
 
 // stateShare returns the part of the state that a rank has: as many of the heads of keys as it has, or all if these are
 // not divided.
-func stateShare(t arch.Table, parts map[string]shard.Part) float64 {
+func stateShare(t table.Table, parts map[string]shard.Part) float64 {
 	share, found := 0.0, false
 	for _, s := range t.Specs {
-		if s.Split.Kind != arch.HeadGroup {
+		if s.Split.Kind != table.HeadGroup {
 			continue
 		}
 		own := shareOf(parts, s.Name)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/manifest/store"
@@ -65,9 +66,9 @@ func (b *tensorBlob) name() string {
 }
 
 // info returns the entry to check against the architecture's tensor table.
-func (b *tensorBlob) info() (arch.TensorInfo, error) {
+func (b *tensorBlob) info() (table.TensorInfo, error) {
 	dtype, shape, err := b.header.Elements(b.packed)
-	return arch.TensorInfo{Name: b.name(), DType: string(dtype), Shape: shape}, err
+	return table.TensorInfo{Name: b.name(), DType: string(dtype), Shape: shape}, err
 }
 
 // tensorLayers returns the tensor blobs of the image's model, or of its draft, sorted by name.
@@ -86,7 +87,7 @@ func tensorLayers(image manifest.Image, draft bool) []manifest.Layer {
 // architecture's tensor table.
 func openBlobs(f processor.Files, config arch.Model, draft bool) ([]tensorBlob, error) {
 	var blobs []tensorBlob
-	var have []arch.TensorInfo
+	var have []table.TensorInfo
 	for _, l := range tensorLayers(f.Image, draft) {
 		b, err := openBlob(f.Store, l)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/manifest/blob"
@@ -138,7 +138,7 @@ func TestTowerOnRankZero(t *testing.T) {
 		}
 		bytes[ranks.Rank()] = m.Weights.Bytes()
 		for _, spec := range config.Table().Specs {
-			if spec.Split.Kind == arch.RankZero && m.Weights.Has(spec.Name) {
+			if spec.Split.Kind == table.RankZero && m.Weights.Has(spec.Name) {
 				has[ranks.Rank()] = true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
@@ -238,7 +239,7 @@ func (b *tensorBlob) read(part safetensors.Tensor, ranges ...shard.Range) ([]byt
 var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
 
 // widest returns the number of rows of the widest weight matrix, except for those of the vocabulary.
-func widest(f arch.Facts, blobs []tensorBlob) int64 {
+func widest(f config.Facts, blobs []tensorBlob) int64 {
 	widest := f.Hidden
 	for _, b := range blobs {
 		if shape := b.header.Arrays[""].Shape; len(shape) == 2 && shape[0] != f.Vocab {

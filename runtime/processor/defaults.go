@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 )
@@ -36,7 +36,7 @@ func (f Files) suppressed() ([]int32, error) {
 	if err != nil || b == nil {
 		return nil, err
 	}
-	ids, err := arch.SuppressedTokens(name, b)
+	ids, err := config.SuppressedTokens(name, b)
 	slices.Sort(ids)
 	return slices.Compact(ids), err
 }

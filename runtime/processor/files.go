@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -83,7 +84,7 @@ func (f Files) EOS(tok *tokenizer.Tokenizer) ([]int32, error) {
 		if b == nil {
 			continue
 		}
-		named, err := arch.EndTokens(name, b)
+		named, err := config.EndTokens(name, b)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/vision"
@@ -11,13 +12,13 @@ import (
 
 // Vision says how a model processes pictures.
 type Vision struct {
-	Config    arch.Pictures
+	Config    types.Pictures
 	Processor vision.Processor
 }
 
 // readVision returns nil for a model without a vision tower.
 func (f Files) readVision(config arch.Model) (*Vision, error) {
-	m, ok := config.(interface{ Pictures() *arch.Pictures })
+	m, ok := config.(interface{ Pictures() *types.Pictures })
 	if !ok || m.Pictures() == nil {
 		return nil, nil
 	}

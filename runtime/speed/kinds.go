@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // kind is the layers of a model that take the same time.
@@ -17,16 +18,16 @@ type kind struct {
 // kindsOf divides the layers of a model by their tensors, types and states. last is the index of the last layer's kind.
 // active is the number of bytes of weights that a token reads in all layers.
 func kindsOf(m arch.Model, tensors []Tensor, layers int) (kinds []kind, last int, active int64) {
-	table := m.Table()
-	specs := map[string]arch.Spec{}
-	for _, s := range table.Specs {
+	tab := m.Table()
+	specs := map[string]table.Spec{}
+	for _, s := range tab.Specs {
 		specs[s.Name] = s
 	}
 	of := make([][]string, layers)
 	bytes := make([]int64, layers)
 	for _, t := range tensors {
-		pattern, i := arch.SplitLayer(t.Name)
-		if part := table.PartOf(t.Name); i < 0 || i >= layers || part != "" && part != "text" {
+		pattern, i := table.SplitLayer(t.Name)
+		if part := tab.PartOf(t.Name); i < 0 || i >= layers || part != "" && part != "text" {
 			continue // such as a picture encoder's
 		}
 		text := pattern + " " + t.Type.String()

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -170,18 +172,18 @@ func TestGGUFLogits(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".gguf")
 		t.Run(name, func(t *testing.T) {
-			config, err := os.ReadFile(filepath.Join(modeltest.Dir(name), "config.json"))
+			data, err := os.ReadFile(filepath.Join(modeltest.Dir(name), "config.json"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := arch.Detect(config)
+			m, err := arch.Detect(data)
 			if err != nil || strings.HasSuffix(m.Facts().ModelType, "_assistant") {
 				t.Skip("a draft does not run alone")
 			}
 			reason, differs := ggufsDiffer[name]
 			ref := runtimetest.ReadReference(t, name)
 			tokens := ref.Tokens
-			if g, ok := m.(*arch.Gemma3n); ok { // the converter fills the others' embeddings by layer up with zeros
+			if g, ok := m.(*types.Gemma3n); ok { // the converter fills the others' embeddings by layer up with zeros
 				for i := range tokens {
 					tokens[i] %= int32(g.PerLayerVocab)
 				}
@@ -211,7 +213,7 @@ func TestGGUFLogits(t *testing.T) {
 			case !close:
 				t.Errorf("the logits differ by %.2g deviations; the configurations: %s", c.MaxAbs/c.Scale, cmp.Diff(a, b,
 					cmpopts.EquateApprox(1e-6, 0), cmpopts.EquateEmpty(),
-					cmpopts.IgnoreFields(arch.Common{}, "Architecture", "DType", "BOS", "EOS", "Prefix")))
+					cmpopts.IgnoreFields(config.Common{}, "Architecture", "DType", "BOS", "EOS", "Prefix")))
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/convert/gguf/vocab"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/safetensors"
@@ -72,7 +73,7 @@ func (c *Checkpoint) read(s *set) error {
 		c.Config, err = g.MakeConfig(s)
 	}
 	if err == nil {
-		c.Model, err = g.Detect(c.Config)
+		c.Model, err = arch.ParseGGUF(g, c.Config)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.path(), err)
@@ -92,7 +93,7 @@ func (c *Checkpoint) read(s *set) error {
 }
 
 // recognize describes the types of the file.
-func (c *Checkpoint) recognize(s *set, g arch.GGUF) {
+func (c *Checkpoint) recognize(s *set, g gguf.Map) {
 	counts := map[string]int{}
 	for _, name := range s.names {
 		counts[s.tensors[name].Type.String()]++

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	mapping "github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
@@ -284,24 +285,24 @@ func TestRefused(t *testing.T) {
 		{"architecture", func(f *gguftest.File) { f.Set("general.architecture", gguf.Text("bloom")) },
 			arch.ErrUnknownArchitecture, `general.architecture "bloom": unknown architecture (docs/gguf.md lists the `},
 		{"no architecture", func(f *gguftest.File) { f.Metadata = f.Metadata[1:] },
-			arch.ErrGGUF, "general.architecture is missing"},
-		{"key", func(f *gguftest.File) { f.Set("llama.block_count", gguf.Text("x")) }, arch.ErrGGUF, "llama.block_count"},
+			mapping.ErrMetadata, "general.architecture is missing"},
+		{"key", func(f *gguftest.File) { f.Set("llama.block_count", gguf.Text("x")) }, mapping.ErrMetadata, "llama.block_count"},
 		{"missing key", func(f *gguftest.File) { f.Metadata = slices.Delete(f.Metadata, 3, 4) },
-			arch.ErrGGUF, "llama.embedding_length is missing"},
+			mapping.ErrMetadata, "llama.embedding_length is missing"},
 		{"heads", func(f *gguftest.File) { f.Set("llama.attention.head_count", gguf.Number(0)) },
-			arch.ErrGGUF, "llama.attention.head_count = 0"},
+			mapping.ErrMetadata, "llama.attention.head_count = 0"},
 		{"tensor", func(f *gguftest.File) { f.Add("blk.0.attn_sinks.weight", ggml.F32, 4) },
 			packed.ErrSource, "tensor blk.0.attn_sinks.weight: cannot import: a llama model has no such tensor"},
 		{"layer", func(f *gguftest.File) { f.Add("blk.1.attn_norm.weight", ggml.F32, 4) },
 			packed.ErrSource, "no such tensor"},
 		{"rows", func(f *gguftest.File) { f.Set("llama.attention.head_count", gguf.Number(3)) },
-			arch.ErrGGUF, "llama.attention.head_count = 3"},
+			mapping.ErrMetadata, "llama.attention.head_count = 3"},
 		{"integers", func(f *gguftest.File) { f.Tensors[1].Type = ggml.I32 },
 			packed.ErrSource, "only weights of floating point"},
-		{"rope", func(f *gguftest.File) { f.Set("llama.rope.scaling.type", gguf.Text("odd")) }, arch.ErrGGUF, `"odd"`},
+		{"rope", func(f *gguftest.File) { f.Set("llama.rope.scaling.type", gguf.Text("odd")) }, mapping.ErrMetadata, `"odd"`},
 		{"rotated", func(f *gguftest.File) { f.Set("prism.hadamard.version", gguf.Number(1)) },
-			arch.ErrGGUF, "metadata prism.hadamard.version: its weights are rotated"},
-		{"no embedding", func(f *gguftest.File) { f.Tensors = f.Tensors[1:] }, arch.ErrGGUF, "token_embd.weight"},
+			mapping.ErrMetadata, "metadata prism.hadamard.version: its weights are rotated"},
+		{"no embedding", func(f *gguftest.File) { f.Tensors = f.Tensors[1:] }, mapping.ErrMetadata, "token_embd.weight"},
 	} {
 		f := gguftest.Llama(ggml.F16)
 		c.edit(f)
@@ -352,14 +353,14 @@ func TestNumbers(t *testing.T) {
 	for name, v := range map[string]gguf.Value{"text": gguf.Text("x"), "integer": gguf.Number(1)} {
 		f.Set("xielu.beta", v)
 		_, err := openFile(f.Write(t, "m.gguf"), checkpoint.Options{})
-		if !errors.Is(err, arch.ErrGGUF) || !strings.Contains(err.Error(), "xielu.beta must be a list of 1 float32 numbers") {
+		if !errors.Is(err, mapping.ErrMetadata) || !strings.Contains(err.Error(), "xielu.beta must be a list of 1 float32 numbers") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	f.Metadata = slices.DeleteFunc(f.Metadata, func(p gguf.Pair) bool { return p.Key == "xielu.eps" })
 	f.Set("xielu.beta", gguf.Real(1))
 	_, err := openFile(f.Write(t, "m.gguf"), checkpoint.Options{})
-	if !errors.Is(err, arch.ErrGGUF) || !strings.Contains(err.Error(), "xielu.eps") {
+	if !errors.Is(err, mapping.ErrMetadata) || !strings.Contains(err.Error(), "xielu.eps") {
 		t.Errorf("without eps: %v", err)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"math"
 	"strings"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/gguf"
 )
 
 // maxSmall bounds the elements of a tensor that determines the configuration.
 const maxSmall = 1 << 16
 
-// Value implements [arch.GGUFFile].
+// Value implements [gguf.File].
 func (s *set) Value(key string) (any, bool) {
 	v, ok := s.files[0].header.Metadata.Lookup(key)
 	switch {
@@ -23,21 +23,21 @@ func (s *set) Value(key string) (any, bool) {
 	return v.Plain(), true
 }
 
-// Shape implements [arch.GGUFFile].
+// Shape implements [gguf.File].
 func (s *set) Shape(name string) ([]int64, bool) {
 	t, ok := s.tensors[name]
 	return t.Shape, ok
 }
 
-// Floats implements [arch.GGUFFile].
+// Floats implements [gguf.File].
 func (s *set) Floats(name string) ([]float32, error) {
 	t, ok := s.tensors[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: there is no tensor %s", arch.ErrGGUF, name)
+		return nil, fmt.Errorf("%w: there is no tensor %s", gguf.ErrMetadata, name)
 	}
 	n := elements(t.Shape)
 	if n > maxSmall {
-		return nil, fmt.Errorf("%w: tensor %s has %d elements, more than %d", arch.ErrGGUF, name, n, maxSmall)
+		return nil, fmt.Errorf("%w: tensor %s has %d elements, more than %d", gguf.ErrMetadata, name, n, maxSmall)
 	}
 	raw := make([]byte, 4*n)
 	if err := reader(t).Floats(raw, 0, n); err != nil {
@@ -56,7 +56,7 @@ func (s *set) checkRotated() error {
 	for _, key := range s.files[0].header.Metadata.Keys() {
 		if strings.HasPrefix(key, "prism.hadamard.") {
 			return fmt.Errorf("%w: metadata %s: its weights are rotated for activations that are rotated too, which this "+
-				"version does not do; use another file of the model, or its unquantized checkpoint", arch.ErrGGUF, key)
+				"version does not do; use another file of the model, or its unquantized checkpoint", gguf.ErrMetadata, key)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	mapping "github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/internal/limits/clip"
@@ -17,7 +18,7 @@ import (
 )
 
 // weights makes the checkpoint's tensors of those of the file.
-func (c *Checkpoint) weights(s *set, g arch.GGUF, model arch.Model) error {
+func (c *Checkpoint) weights(s *set, g mapping.Map, model arch.Model) error {
 	shapes, layers := map[string][]int64{}, model.Facts().Layers
 	for _, spec := range model.Table().Specs {
 		for _, form := range spec.Forms {
@@ -49,12 +50,12 @@ func (c *Checkpoint) weights(s *set, g arch.GGUF, model arch.Model) error {
 }
 
 // numbers adds the tensors that the file has as numbers in its metadata.
-func (c *Checkpoint) numbers(s *set, g arch.GGUF, layers int64) error {
+func (c *Checkpoint) numbers(s *set, g mapping.Map, layers int64) error {
 	f := s.files[0]
 	for _, k := range g.Numbers {
 		v, ok := f.header.Metadata.Lookup(k.Key)
 		if !ok || v.Kind != gguf.Float32 || v.IsArray && int64(v.Len) != layers {
-			return fmt.Errorf("%s: %w: %s must be a list of %d float32 numbers, or one", s.path(), arch.ErrGGUF, k.Key, layers)
+			return fmt.Errorf("%s: %w: %s must be a list of %d float32 numbers, or one", s.path(), mapping.ErrMetadata, k.Key, layers)
 		}
 		for i := range layers {
 			at := v.Offset - f.header.Data
@@ -103,7 +104,7 @@ func (s *set) wrong(t tensor, format string, args ...any) error {
 }
 
 // add adds a tensor under the name of a checkpoint.
-func (c *Checkpoint) add(s *set, t tensor, to arch.GGUFTensor, shape []int64, model arch.Model) error {
+func (c *Checkpoint) add(s *set, t tensor, to mapping.Tensor, shape []int64, model arch.Model) error {
 	d := safetensors.DType(t.Type.DType())
 	if plainType(t.Type) && to.Op.Rows == nil && to.Op.Blocks == nil && to.Op.Each == nil {
 		switch d {
@@ -241,7 +242,7 @@ func (s *set) nvfp4Scale(t tensor, w *packed.Weight, b *blocks) error {
 }
 
 // move applies what undoes the converter's changes.
-func (c *Checkpoint) move(s *set, t tensor, op arch.GGUFOp, w *packed.Weight, model arch.Model) error {
+func (c *Checkpoint) move(s *set, t tensor, op mapping.Op, w *packed.Weight, model arch.Model) error {
 	if op.Rows == nil && op.Blocks == nil && op.Each == nil {
 		return nil
 	}

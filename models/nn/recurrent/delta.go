@@ -3,7 +3,7 @@ package recurrent
 import (
 	"math"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -24,7 +24,7 @@ type GatedDelta struct {
 
 // NewGatedDelta takes the tensors NAME.in_proj_qkv, in_proj_z, in_proj_a, in_proj_b, conv1d, A_log, dt_bias, norm and
 // out_proj of a layer. eps is for the output norm.
-func NewGatedDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
+func NewGatedDelta(w *nn.Weights, name string, layer int, d config.GatedDelta, hidden int, eps float64) *GatedDelta {
 	return newGatedDelta(w, name, layer, d, hidden, []*nn.Linear{
 		nn.NewLinear(w, name+".in_proj_qkv", 2*d.Keys()+d.Values(), hidden, false),
 		nn.NewLinear(w, name+".in_proj_z", d.Values(), hidden, false).Split(d.ValueHeads),
@@ -35,7 +35,7 @@ func NewGatedDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hid
 
 // NewSplitGatedDelta is NewGatedDelta with the names of OLMo: q_proj, k_proj, v_proj, g_proj (the gate), a_proj,
 // b_proj, o_norm and o_proj.
-func NewSplitGatedDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
+func NewSplitGatedDelta(w *nn.Weights, name string, layer int, d config.GatedDelta, hidden int, eps float64) *GatedDelta {
 	return newGatedDelta(w, name, layer, d, hidden, []*nn.Linear{
 		nn.NewLinear(w, name+".q_proj", d.Keys(), hidden, false),
 		nn.NewLinear(w, name+".k_proj", d.Keys(), hidden, false),
@@ -47,7 +47,7 @@ func NewSplitGatedDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta
 }
 
 func newGatedDelta(
-	w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, in []*nn.Linear, rule deltaRule,
+	w *nn.Weights, name string, layer int, d config.GatedDelta, hidden int, in []*nn.Linear, rule deltaRule,
 ) *GatedDelta {
 	return &GatedDelta{
 		deltaRule: rule,
@@ -96,7 +96,7 @@ type ColumnDelta struct {
 
 // NewColumnDelta takes the tensors NAME.q_proj, k_proj, v_proj, b_proj, f_a_proj, f_b_proj, g_a_proj, g_b_proj, conv1d,
 // A_log, dt_bias, o_norm and o_proj of a layer. eps is for the output norm.
-func NewColumnDelta(w *nn.Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *ColumnDelta {
+func NewColumnDelta(w *nn.Weights, name string, layer int, d config.GatedDelta, hidden int, eps float64) *ColumnDelta {
 	l := &ColumnDelta{
 		deltaRule: newDeltaRule(w, name, ".o_norm", ".o_proj", layer, d, hidden, eps),
 		in: []*nn.Linear{
@@ -132,7 +132,7 @@ func (l *ColumnDelta) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, o
 // and projection of its outputs.
 type deltaRule struct {
 	layer           int
-	shape           arch.GatedDelta
+	shape           config.GatedDelta
 	conv            *mlx.Array // [taps, channels of queries, keys and values]
 	unit            *mlx.Array // float32 [key dim]: 1/sqrt(key dim) - 1
 	norm            *mlx.Array // float32 [value dim]
@@ -145,7 +145,7 @@ const unitEps = 1e-6
 
 // newDeltaRule takes NAME.conv1d, and the norm and projection of the outputs, whose names are NAME+norm and NAME+out.
 func newDeltaRule(
-	w *nn.Weights, name, norm, out string, layer int, d arch.GatedDelta, hidden int, eps float64,
+	w *nn.Weights, name, norm, out string, layer int, d config.GatedDelta, hidden int, eps float64,
 ) deltaRule {
 	dim := float64(d.KeyDim)
 	l := deltaRule{
@@ -165,7 +165,7 @@ func newDeltaRule(
 }
 
 // ownHeads returns the shape of this rank's heads.
-func ownHeads(w *nn.Weights, name string, d arch.GatedDelta) arch.GatedDelta {
+func ownHeads(w *nn.Weights, name string, d config.GatedDelta) config.GatedDelta {
 	_, d.KeyHeads = w.Own(name+".A_log", d.KeyHeads)
 	_, d.ValueHeads = w.Own(name+".A_log", d.ValueHeads)
 	return d

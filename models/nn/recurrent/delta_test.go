@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -16,14 +16,14 @@ import (
 
 // deltaWeights are the tensors of a Gated DeltaNet, also in float64.
 type deltaWeights struct {
-	shape  arch.GatedDelta
+	shape  config.GatedDelta
 	hidden int
 	values map[string][]float64
 }
 
 const deltaEps = 1e-3 // large enough to make a difference
 
-func newDeltaWeights(e *mlx.Thread, d arch.GatedDelta, hidden int) (deltaWeights, *nn.Weights) {
+func newDeltaWeights(e *mlx.Thread, d config.GatedDelta, hidden int) (deltaWeights, *nn.Weights) {
 	x, tensors := deltaWeights{d, hidden, map[string][]float64{}}, map[string]*nn.Tensor{}
 	add := func(name string, shape ...int) {
 		a := mlx.RandomNormal(mlx.RandomKey(e, uint64(len(tensors))), mlx.Float32, shape...)
@@ -116,7 +116,7 @@ func (w deltaWeights) apply(rows [][]float64) (out []float64) {
 // one, in chunks shorter and longer than the convolution, and packed with another sequence.
 func TestGatedDelta(t *testing.T) {
 	const hidden, rows = 24, 23
-	for _, d := range []arch.GatedDelta{
+	for _, d := range []config.GatedDelta{
 		{KeyHeads: 2, ValueHeads: 4, KeyDim: 6, ValueDim: 5, Kernel: 4},
 		{KeyHeads: 3, ValueHeads: 3, KeyDim: 8, ValueDim: 16, Kernel: 2},
 		{KeyHeads: 1, ValueHeads: 2, KeyDim: 4, ValueDim: 4, Kernel: 8},
@@ -223,7 +223,7 @@ func wantNear(t *testing.T, what string, got []float32, want []float64) {
 
 // Sequences without a recurrent state are rejected, and missing tensors are reported by name.
 func TestGatedDeltaNeedsItsState(t *testing.T) {
-	d := arch.GatedDelta{KeyHeads: 1, ValueHeads: 1, KeyDim: 4, ValueDim: 4, Kernel: 4}
+	d := config.GatedDelta{KeyHeads: 1, ValueHeads: 1, KeyDim: 4, ValueDim: 4, Kernel: 4}
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		_, w := newDeltaWeights(e, d, 8)
 		defer w.Free()

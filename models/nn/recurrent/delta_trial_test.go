@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
@@ -16,7 +16,7 @@ import (
 // several, batched with a sequence without a transaction.
 func TestGatedDeltaTransactions(t *testing.T) {
 	const hidden, rows = 24, 23
-	d := arch.GatedDelta{KeyHeads: 2, ValueHeads: 4, KeyDim: 6, ValueDim: 5, Kernel: 4}
+	d := config.GatedDelta{KeyHeads: 2, ValueHeads: 4, KeyDim: 6, ValueDim: 5, Kernel: 4}
 	for _, steps := range [][]int{{5}, {1, 1, 1}, {2, 1, 3}} {
 		t.Run(fmt.Sprint(steps), func(t *testing.T) {
 			mlxtest.Do(t, func(e *mlx.Thread) {

@@ -1,7 +1,7 @@
 package recurrent
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -14,7 +14,7 @@ import (
 // Reference: transformers 5.23, Mamba2Mixer in models/mamba2/modeling_mamba2.py.
 type SSM struct {
 	layer       int
-	shape       arch.SSM
+	shape       config.SSM
 	z, in, dt   *nn.Linear
 	conv, bias  *mlx.Array // [taps, channels of x, B and C], [channels] or nil
 	steps       *mlx.Array // float32 [heads]: dt_bias
@@ -33,7 +33,7 @@ type ssmMultipliers struct {
 
 // NewSSM takes the tensors NAME.in_proj, conv1d, dt_bias, A_log, D, norm and out_proj of a layer. eps is for the
 // output norm.
-func NewSSM(w *nn.Weights, name string, layer int, d arch.SSM, hidden int, eps float64) *SSM {
+func NewSSM(w *nn.Weights, name string, layer int, d config.SSM, hidden int, eps float64) *SSM {
 	parts := nn.NewLinearParts(w, name+".in_proj", []int{d.Width(), d.Channels(), d.Heads}, hidden, d.Bias)
 	l := &SSM{
 		layer: layer,
@@ -47,7 +47,7 @@ func NewSSM(w *nn.Weights, name string, layer int, d arch.SSM, hidden int, eps f
 	l.steps = w.Float32(w.Take(name+".dt_bias", d.Heads), nil)
 	l.skip = w.Float32(w.Take(name+".D", d.Heads), nil)
 	l.rate = w.Float32(w.Take(name+".A_log", d.Heads), negativeExp)
-	if d.Norm != arch.NoNorm {
+	if d.Norm != config.NoNorm {
 		l.norm = w.Take(name+".norm.weight", d.Width())
 	}
 	_, d.Heads = w.Own(name+".A_log", d.Heads)
@@ -97,9 +97,9 @@ func (l *SSM) rows(in, states []*mlx.Array, inPlace bool, lengths ...int) []*mlx
 // finish gates and normalizes outputs, and projects them.
 func (l *SSM) finish(z, y *mlx.Array) *mlx.Array {
 	switch l.shape.Norm {
-	case arch.NoNorm:
+	case config.NoNorm:
 		return l.out.ApplyGated(mlx.SiLUActivation, z, y)
-	case arch.NormBeforeGate:
+	case config.NormBeforeGate:
 		return l.out.ApplyGated(mlx.SiLUActivation, z, l.normed(y))
 	}
 	return l.out.Apply(l.normed(mlx.SwiGLU(z, y)))

@@ -1,7 +1,7 @@
 package recurrent
 
 import (
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -13,7 +13,7 @@ import (
 // Reference: transformers 5.23, MambaMixer in models/mamba/modeling_mamba.py.
 type ChannelSSM struct {
 	layer                int
-	shape                arch.ChannelSSM
+	shape                config.ChannelSSM
 	in, z                *nn.Linear
 	conv, bias           *mlx.Array // [taps, channels], [channels] or nil
 	x, dt                *nn.Linear // of convolved rows: what the steps are made from, B and C; the steps
@@ -24,7 +24,7 @@ type ChannelSSM struct {
 
 // NewChannelSSM takes the tensors NAME.in_proj, conv1d, x_proj, dt_proj, A_log, D and out_proj of a layer and, if it
 // has norms, NAME.dt_layernorm, b_layernorm and c_layernorm. eps is for the norms.
-func NewChannelSSM(w *nn.Weights, name string, layer int, d arch.ChannelSSM, hidden int, eps float64) *ChannelSSM {
+func NewChannelSSM(w *nn.Weights, name string, layer int, d config.ChannelSSM, hidden int, eps float64) *ChannelSSM {
 	parts := nn.NewLinearParts(w, name+".in_proj", []int{d.Width, d.Width}, hidden, d.Bias)
 	l := &ChannelSSM{
 		layer: layer,

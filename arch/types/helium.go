@@ -1,0 +1,45 @@
+package types
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
+	"github.com/ingotml/ingot/arch/table"
+)
+
+// Helium is the configuration of model type "helium": a pre-norm decoder whose rope rotates neighbouring channels.
+// Absent keys have the defaults of transformers 5.23; sizes are required.
+type Helium struct{ config.Dense }
+
+func init() {
+	arch.Register(arch.Arch{
+		ModelType:     "helium",
+		Plain:         true,
+		Architectures: []string{"HeliumForCausalLM"},
+		Parse:         func(config []byte) (arch.Model, error) { return ParseHelium(config) },
+		Docs:          arch.Docs{Variants: "rope of neighbouring channels, biases, tied embeddings"},
+	})
+}
+
+// ParseHelium parses the config.json of a helium model. The output projection has no bias.
+func ParseHelium(data []byte) (*Helium, error) {
+	top, o, err := config.OpenText(data)
+	if err != nil {
+		return nil, err
+	}
+	d := config.Defaults{Class: "HeliumForCausalLM", HeadDim: 128, Context: 4096, NormEps: 1e-8, BOS: []int32{1}, EOS: []int32{2}}
+	m := &Helium{config.ParseDense(top, o, d, config.RopeOptions{Theta: 1e5}, config.SiLU...)}
+	m.OutputBias, m.MLPBias = false, o.Bool("mlp_bias", false)
+	return config.Done(m, o)
+}
+
+// Facts implements [arch.Model].
+func (m *Helium) Facts() config.Facts { return m.FactsAs("helium", m.Rope, m.Table()) }
+
+// Table implements [arch.Model].
+func (m *Helium) Table() table.Table { return m.PreNormTable("helium", false) }
+
+// Decoder implements [arch.Described].
+func (m *Helium) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
+}
