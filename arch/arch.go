@@ -1,20 +1,12 @@
-// Package arch describes models without an engine: their configuration, their tensors and the tensors' shapes.
+// Package arch is the registry of model types: what is known of each without an engine.
 //
-// One file per model_type registers an [Arch] and holds everything that is known of the type:
-//   - a struct with every field that the model needs, parsed from all published key styles;
-//   - the tensor table, with the published layouts and prefixes, and the tensors that are not imported, with the
-//     reason;
-//   - the precision rules: which type each tensor gets when the model is quantized;
-//   - the state that each layer keeps of a sequence, from which caches and memory planning follow;
-//   - the chat format, and the row in docs/models.md.
+// Everything about a type is in its file in arch/types, which registers an [Arch]. This package and its siblings know
+// no type by name. Its siblings are the language that types are written in: package config reads config.json, table has
+// tensor tables, precision the types of quantized tensors, decoder describes layers, and gguf maps the files of
+// llama.cpp.
 //
-// Large types continue in X_table.go and the like. The tests of package models/all name what a registered type lacks.
-//
-// Import, verification and loading share this table. A checkpoint that passes [table.Table.Check] can therefore be loaded by
-// the model of that type.
-//
-// A configuration is untrusted input. Every number is bounded, so that no product of sizes overflows an int64. Every
-// error is one line that names the key and its value.
+// Import, verification and loading share a type's tensor table. A checkpoint that passes [table.Table.Check] can
+// therefore be loaded by the model of that type.
 package arch
 
 import (
@@ -144,7 +136,8 @@ func Detect(data []byte) (Model, error) {
 			return a.Parse(data)
 		}
 	}
-	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (%s%s)", clip.Line(modelType, config.MaxQuoted),
+	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (%s%s)",
+		clip.Line(modelType, config.MaxQuoted),
 		config.ClipAll(classes), ErrUnknownArchitecture, otherHead(classes), alternatives(modelType))
 }
 

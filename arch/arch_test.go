@@ -70,7 +70,8 @@ func TestLlamaKeys(t *testing.T) {
 			TieEmbeddings: true, EOS: []int32{5, 6}, Prefix: "model.",
 		},
 		Intermediate: 96, Activation: "silu",
-		Rope: config.Rope{Type: config.RopeYarn, Theta: 500000, PartialFactor: 1, Factor: 4, OriginalMax: 1024, BetaFast: 32, BetaSlow: 1,
+		Rope: config.Rope{Type: config.RopeYarn, Theta: 500000, PartialFactor: 1, Factor: 4, OriginalMax: 1024, BetaFast: 32,
+			BetaSlow: 1,
 			Truncate: true},
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -77,8 +77,9 @@ func DetectAs(data []byte, modelType string) (Retyped, error) {
 		return Retyped{Model: m, Config: data}, nil
 	}
 	r := Retyped{
-		Declared: fmt.Sprintf("model_type %q, architectures %q", clip.Line(declared, config.MaxQuoted), config.ClipAll(classes)),
-		Known:    !errors.Is(err, ErrUnknownArchitecture),
+		Declared: fmt.Sprintf("model_type %q, architectures %q", clip.Line(declared, config.MaxQuoted),
+			config.ClipAll(classes)),
+		Known: !errors.Is(err, ErrUnknownArchitecture),
 	}
 	a := byName(modelType)
 	r.Config = asType(pyjson.Plain(data), a, modelType)

@@ -113,7 +113,7 @@ func TestAsEveryType(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := arch.byName(m.Facts().ModelType)
+		a := arch.ByName(m.Facts().ModelType)
 		strange := setKey(t, setKey(t, c.Config, []string{"model_type"}, `"new"`), []string{"architectures"}, `["New"]`)
 		for _, name := range append([]string{a.ModelType}, a.Aliases...) {
 			r, err := arch.DetectAs(strange, name)
@@ -146,7 +146,7 @@ func TestUnreadOfOwnTypes(t *testing.T) {
 			continue
 		}
 		seen++
-		for _, key := range arch.unread(c.Config, arch.byName(name), m) {
+		for _, key := range arch.UnreadOf(c.Config, arch.ByName(name), m) {
 			if !slices.Contains(fine, key) {
 				t.Errorf("%s does not read %s", c.Name, key)
 			}

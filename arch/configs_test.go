@@ -278,7 +278,8 @@ func TestModelTypesAndClassesAgree(t *testing.T) {
 		{"gemma4-12b", `"gemma4_unified"`, `["Gemma4UnifiedForConditionalGeneration"]`, true},
 	} {
 		config := setKey(t, edited(t, c.checkpoint, "model_type", c.modelType), []string{"architectures"}, c.class)
-		if _, err := arch.Detect(config); c.known != (err == nil) || !c.known && !errors.Is(err, arch.ErrUnknownArchitecture) {
+		if _, err := arch.Detect(config); c.known != (err == nil) || !c.known &&
+			!errors.Is(err, arch.ErrUnknownArchitecture) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -43,7 +43,8 @@ func DetectGGUF(f gguf.File) (gguf.Map, error) {
 	case err != nil:
 		return gguf.Map{}, err
 	}
-	return gguf.Map{}, fmt.Errorf("general.architecture %q: %w (%s)", clip.Line(name, config.MaxQuoted), ErrUnknownArchitecture,
+	return gguf.Map{}, fmt.Errorf("general.architecture %q: %w (%s)", clip.Line(name, config.MaxQuoted),
+		ErrUnknownArchitecture,
 		suggestions(name, GGUFArchitectures(), "docs/gguf.md"))
 }
 

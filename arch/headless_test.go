@@ -24,7 +24,7 @@ func isListed(class string) bool {
 
 func setClass(t *testing.T, config []byte, class string) []byte {
 	t.Helper()
-	out, _, _, err := arch.reclassed(config, class, "")
+	out, _, _, err := arch.Reclassed(config, class, "")
 	if err != nil {
 		t.Fatalf("%s: %v", class, err)
 	}
@@ -39,7 +39,7 @@ func TestHeadDecidesTheClass(t *testing.T) {
 		m := c.detect(t)
 		class := m.Facts().Architecture
 		base := baseOf(class)
-		if base == "" || slices.ContainsFunc(arch.known, func(a arch.Arch) bool {
+		if base == "" || slices.ContainsFunc(arch.All(), func(a arch.Arch) bool {
 			return a.DraftOnly && slices.Contains(a.Architectures, class)
 		}) {
 			continue
@@ -50,15 +50,16 @@ func TestHeadDecidesTheClass(t *testing.T) {
 			t.Errorf("%s as published: %q, %v", c.Name, note, err)
 		}
 		n := m.Table().Names()
-		headed := arch.hasHead(m, have)
+		headed := arch.HasOutput(m, have)
 		without := slices.DeleteFunc(slices.Clone(have), func(h table.TensorInfo) bool {
 			own, _ := n.Canonical(h.Name)
-			return arch.hasHead(m, []table.TensorInfo{h}) || own == "lm_head.bias" || own == "lm_head.linear.bias"
+			return arch.HasOutput(m, []table.TensorInfo{h}) || own == "lm_head.bias" || own == "lm_head.linear.bias"
 		})
 		declared := setClass(t, c.Config, base)
 		if !slices.Contains([]string{base, strings.TrimSuffix(base, config.BaseClass) + config.TextClass}, class) && headed {
 			kept++
-			if _, m, note, err := arch.SettleHead(declared, mustDetect(t, string(declared)), have); err != nil || !arch.HasHead(m) ||
+			if _, m, note, err := arch.SettleHead(declared, mustDetect(t, string(declared)), have); err != nil ||
+				!arch.HasHead(m) ||
 				!strings.Contains(note, "but the checkpoint has an output head") {
 				t.Errorf("%s with its head as %s: %q, %v", c.Name, base, note, err)
 			}

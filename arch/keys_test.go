@@ -201,11 +201,11 @@ func TestKeysOfReference(t *testing.T) {
 	}
 	silent := map[string][]string{}
 	for name, of := range readReferenceKeys(t).Types {
-		a := arch.byName(name)
+		a := arch.ByName(name)
 		as := bases[a.ModelType]
 		if name != a.ModelType {
 			for _, p := range as {
-				config := arch.asType(p.config, a, name)
+				config := arch.AsType(p.config, a, name)
 				if m, err := a.Parse(config); err == nil {
 					as = append(as, parsedConfig{config, m})
 				}
@@ -215,14 +215,14 @@ func TestKeysOfReference(t *testing.T) {
 			t.Errorf("%s: no configuration", name)
 		}
 		for key, value := range of.Keys {
-			if !arch.isIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
+			if !arch.IsIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
 				return influences(t, p, key, "", value)
 			}) {
 				silent[key] = append(silent[key], name+"="+string(value))
 			}
 		}
 		for key, own := range of.Names {
-			if !arch.isIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
+			if !arch.IsIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
 				return influences(t, p, key, own, of.Keys[own])
 			}) {
 				silent[key] = append(silent[key], name+" (as "+own+")")

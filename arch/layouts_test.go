@@ -124,7 +124,10 @@ func TestLayoutProblems(t *testing.T) {
 				"but model.layers.1.mlp.experts.gate_up_proj is one per expert",
 		}},
 		{"two types in one bank", edit("qwen3_moe-published", func(have []table.TensorInfo) []table.TensorInfo {
-			i := slices.IndexFunc(have, func(h table.TensorInfo) bool { return strings.HasSuffix(h.Name, "experts.2.up_proj.weight") })
+			i := slices.IndexFunc(have, func(h table.TensorInfo) bool {
+				return strings.HasSuffix(h.Name,
+					"experts.2.up_proj.weight")
+			})
 			have[i].DType = "F32"
 			return have
 		}), []string{
@@ -147,7 +150,7 @@ func TestLayoutProblems(t *testing.T) {
 		}), []string{"tensor masked_embedding.token_ordering: wrong type: has type F32, want one of I64, I32"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if !errors.Is(c.err, table.ErrTable) {
+			if !errors.Is(c.err, table.ErrMismatch) {
 				t.Fatalf("error %v", c.err)
 			}
 			for _, want := range c.want {
@@ -174,7 +177,10 @@ func TestPositionCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i = slices.IndexFunc(m.Tensors, func(m table.Matched) bool { return strings.HasSuffix(m.Spec.Name, "pos_embed.weight") })
+	i = slices.IndexFunc(m.Tensors, func(m table.Matched) bool {
+		return strings.HasSuffix(m.Spec.Name,
+			"pos_embed.weight")
+	})
 	if got := m.Tensors[i].Spec.Shape; !slices.Equal(got, []int64{49, 32}) {
 		t.Errorf("shape %v", got)
 	}
@@ -236,7 +242,8 @@ func TestSharedKeysAreDropped(t *testing.T) {
 // A text model is found under any accepted prefix, in combination with any accepted prefix of a tower.
 func TestPrefixes(t *testing.T) {
 	for _, c := range []struct{ checkpoint, prefix string }{
-		{"gemma4-31b", table.NestedPrefix}, {"gemma3_text", table.TextPrefix}, {"qwen3_5", table.NestedPrefix}, {"qwen3_moe", table.TextPrefix},
+		{"gemma4-31b", table.NestedPrefix}, {"gemma3_text", table.TextPrefix}, {"qwen3_5", table.NestedPrefix},
+		{"qwen3_moe", table.TextPrefix},
 		{"glm4_moe_lite", table.TextPrefix}, {"llama", table.TextPrefix},
 	} {
 		tb, have := tab(t, c.checkpoint)
@@ -269,7 +276,7 @@ func TestPrefixes(t *testing.T) {
 	for i := range have[:10] {
 		have[i].Name = "language_model." + have[i].Name
 	}
-	if _, err := tb.Check(have); !errors.Is(err, table.ErrTable) {
+	if _, err := tb.Check(have); !errors.Is(err, table.ErrMismatch) {
 		t.Errorf("two prefixes: %v", err)
 	}
 }

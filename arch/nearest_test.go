@@ -19,7 +19,8 @@ func TestNearest(t *testing.T) {
 		return all[slices.IndexFunc(all, func(c checkpoint) bool { return c.Name == name })].have(t)
 	}
 	extra := append(tensors("olmo2"), table.TensorInfo{Name: "model.layers.0.gate", DType: "BF16", Shape: []int64{4}})
-	small := slices.DeleteFunc(tensors("qwen3"), func(i table.TensorInfo) bool { return strings.Contains(i.Name, "layers.1") })
+	small := slices.DeleteFunc(tensors("qwen3"),
+		func(i table.TensorInfo) bool { return strings.Contains(i.Name, "layers.1") })
 	for _, c := range []struct {
 		config string
 		have   []table.TensorInfo

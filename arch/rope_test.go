@@ -104,7 +104,8 @@ func TestByLength(t *testing.T) {
 			},
 			32, true,
 		},
-		{config.Rope{Type: config.RopeYarn, Theta: 1e4, PartialFactor: 1, Factor: 2, OriginalMax: 32, BetaFast: 32, BetaSlow: 1}, 0, false},
+		{config.Rope{Type: config.RopeYarn, Theta: 1e4, PartialFactor: 1, Factor: 2, OriginalMax: 32, BetaFast: 32,
+			BetaSlow: 1}, 0, false},
 	} {
 		limit, ok := c.rope.ByLength()
 		if limit != c.limit || ok != c.ok {

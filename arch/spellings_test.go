@@ -106,7 +106,8 @@ func TestEncodersAreRefused(t *testing.T) {
 			continue
 		}
 		data = setKey(t, c.Config, []string{"text_config", "is_causal"}, "false")
-		if _, err := arch.Detect(data); !errors.Is(err, config.ErrBad) || !strings.Contains(err.Error(), "text_config.is_causal") {
+		if _, err := arch.Detect(data); !errors.Is(err, config.ErrBad) ||
+			!strings.Contains(err.Error(), "text_config.is_causal") {
 			t.Errorf("%s, nested: %v", c.Name, err)
 		}
 	}

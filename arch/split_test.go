@@ -95,7 +95,8 @@ func checkSums(t *testing.T, tab table.Table) {
 	type block struct{ out, in []table.Spec }
 	blocks := map[string]*block{}
 	for _, s := range tab.Specs {
-		if strings.HasSuffix(s.Name, "lm_head.weight") || s.Split.Kind == table.ByToken || strings.HasSuffix(s.Name, ".ngram_embedding.weight") {
+		if strings.HasSuffix(s.Name, "lm_head.weight") || s.Split.Kind == table.ByToken ||
+			strings.HasSuffix(s.Name, ".ngram_embedding.weight") {
 			continue // the tokens are divided, or the rows that hashes choose
 		}
 		layer, ok := strings.CutSuffix(s.Name, ".bias")

@@ -92,7 +92,7 @@ func TestCheckTied(t *testing.T) {
 		t.Errorf("head alone: got %v, %v", names(m), err)
 	}
 	_, err = tb.Check(without(tensorsOf(tb), "model.embed_tokens.weight"))
-	if !errors.Is(err, table.ErrTable) {
+	if !errors.Is(err, table.ErrMismatch) {
 		t.Errorf("neither: error %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestCheckProblems(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tb.Check(c.have)
-			if !errors.Is(err, table.ErrTable) {
+			if !errors.Is(err, table.ErrMismatch) {
 				t.Fatalf("error %v, want a table error", err)
 			}
 			if !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 500 {

@@ -26,13 +26,13 @@ func TestUnreadOfManyKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, readings := arch.byName("llama"), 0
+		a, readings := arch.ByName("llama"), 0
 		parse := a.Parse
 		a.Parse = func(config []byte) (arch.Model, error) {
 			readings += len(config)
 			return parse(config)
 		}
-		got := arch.unread(config, a, m)
+		got := arch.UnreadOf(config, a, m)
 		if readings > 60*len(config) {
 			t.Errorf("%s: %d bytes are read of a configuration of %d", what, readings, len(config))
 		}

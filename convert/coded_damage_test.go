@@ -60,7 +60,7 @@ func TestDamagedSources(t *testing.T) {
 			"mlx-int4-g32", "no biases", without(up + ".biases"), source.ErrSource,
 			[]string{"tensor " + up + ".weight", up + ".biases is missing"},
 		},
-		{"mlx-int4-g32", "no codes", without(up + ".weight"), table.ErrTable, []string{up + ".weight: absent"}},
+		{"mlx-int4-g32", "no codes", without(up + ".weight"), table.ErrMismatch, []string{up + ".weight: absent"}},
 		{
 			"mlx-int4-g32", "wrong group", mlxKey("group_size", "64"), source.ErrSource,
 			[]string{
@@ -86,7 +86,7 @@ func TestDamagedSources(t *testing.T) {
 		},
 		{
 			"mlx-int4-g32", "bits and groups that fit each other only", mlxKey(up, `{"bits": 2, "group_size": 64}`),
-			table.ErrTable,
+			table.ErrMismatch,
 			[]string{"tensor " + up + ".weight: wrong shape: has shape [128 128] (read as MLX int2), want [128 64]"},
 		},
 		{

@@ -68,28 +68,30 @@ func TestDamage(t *testing.T) {
 			safetensors.ErrIncomplete, []string{".safetensors: tensor", norm},
 		},
 		{
-			"tensor missing", 0, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, table.ErrTable,
+			"tensor missing", 0, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, table.ErrMismatch,
 			[]string{"model.safetensors: tensor " + norm + ": absent"},
 		},
 		{"wrong shape", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.Shape, tn.data = []int64{16}, tn.data[:32] })
-		}, nil, table.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong shape: has shape [16], want [32]"}},
+		}, nil, table.ErrMismatch, []string{
+			"model.safetensors: tensor " + norm + ": wrong shape: has shape [16], want [32]",
+		}},
 		{"wrong shape in a shard", 2, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.Shape = []int64{32, 1} })
-		}, nil, table.ErrTable, []string{".safetensors: tensor " + norm + ": wrong shape: has shape [32 1], want [32]"}},
+		}, nil, table.ErrMismatch, []string{".safetensors: tensor " + norm + ": wrong shape: has shape [32 1], want [32]"}},
 		{"transposed", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit("model.layers.0.mlp.up_proj.weight", func(tn *tensor) { tn.Shape = []int64{32, 48} })
-		}, nil, table.ErrTable,
+		}, nil, table.ErrMismatch,
 			[]string{"model.safetensors: tensor model.layers.0.mlp.up_proj.weight: wrong shape: has shape [32 48], " +
 				"want [48 32]"}},
 		{"wrong type", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.DType = safetensors.I16 })
-		}, nil, table.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong type: has type I16"}},
+		}, nil, table.ErrMismatch, []string{"model.safetensors: tensor " + norm + ": wrong type: has type I16"}},
 		{"tensor too many", 0, func(_ *testing.T, c *checkpoint) {
 			tn := c.tensors["model.safetensors"][1]
 			tn.Name = "mtp.norm.weight"
 			c.add("model.safetensors", tn)
-		}, nil, table.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
+		}, nil, table.ErrMismatch, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
 		{
 			"unknown architecture", 0, data(`"llama"`, `"rwkv"`), nil, arch.ErrUnknownArchitecture,
 			[]string{source.ConfigName, `"rwkv"`, "known types", "its tensors have the names and shapes of llama"},

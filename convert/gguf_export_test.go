@@ -234,7 +234,8 @@ func TestGGUFExportTypes(t *testing.T) {
 func TestGGUFExportRefused(t *testing.T) {
 	st := openStore(t)
 	mustCreate(t, st, "helium", from(filepath.Join("..", "testdata", "models", "helium-saved")), Options{})
-	if _, _, err := exportGGUF(t, st, "helium", ""); !errors.Is(err, export.ErrExport) || !errors.Is(err, mapping.ErrMetadata) {
+	if _, _, err := exportGGUF(t, st, "helium", ""); !errors.Is(err, export.ErrExport) ||
+		!errors.Is(err, mapping.ErrMetadata) {
 		t.Error(err)
 	}
 	mustCreate(t, st, "m", from(gguftest.Llama(ggml.F16).Write(t, "x.gguf")), Options{})

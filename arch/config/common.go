@@ -189,8 +189,8 @@ func (c Common) Base() Common { return c }
 
 // CommonOf returns what decoders share, of a model.
 func CommonOf(m any) Common {
-	if d, ok := m.(interface{ common() Common }); ok {
-		return d.common()
+	if d, ok := m.(interface{ Base() Common }); ok {
+		return d.Base()
 	}
 	return Common{}
 }
@@ -198,8 +198,8 @@ func CommonOf(m any) Common {
 // QueryWidth returns the width of all query heads.
 func (c Common) QueryWidth() int64 { return int64(c.Heads) * int64(c.HeadDim) }
 
-// AddProjections adds the projections of grouped-query attention. queries is the number of rows of q_proj, which is larger
-// than o_proj's input if q_proj also produces an output gate.
+// AddProjections adds the projections of grouped-query attention. queries is the number of rows of q_proj, which is
+// larger than o_proj's input if q_proj also produces an output gate.
 func (c Common) AddProjections(t *table.Table, name string, queries int64) {
 	kv := int64(c.KVHeads) * int64(c.HeadDim)
 	keys := table.KeyRows(c.Heads, c.KVHeads)

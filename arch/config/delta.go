@@ -67,7 +67,8 @@ func (d GatedDelta) Check(o Object) {
 // the given ends, keep their type: they have only one row per head and control how long the state remembers.
 func DeltaRules(layers int, ends ...string) precision.Rules {
 	return precision.Generic(layers, precision.Rule{
-		Name: "decay and step of a gated delta net", Of: precision.Quantized, To: []precision.Target{precision.Source}, Ends: ends,
+		Name: "decay and step of a gated delta net", Of: precision.Quantized, To: []precision.Target{precision.Source},
+		Ends: ends,
 	})
 }
 
@@ -87,7 +88,8 @@ func (d GatedDelta) AddTo(t *table.Table, name string, hidden int64) {
 		s := t.Add(name+suffix, by, out, hidden)
 		s.Layout, s.Group = table.Unfused, name+from // GGUF files fuse one of the two
 		s.Forms = []table.Form{{
-			Layout: table.Fused, Make: table.Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs,
+			Layout: table.Fused, Make: table.Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape},
+			Runs: runs,
 		}}
 	}
 	channels := 2*int64(d.Keys()) + int64(d.Values())

@@ -65,7 +65,8 @@ func (m *Dense) State() []LayerState {
 // Rules implements [arch.Model].
 func (m *Dense) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
-// PreNormTable makes the table of a decoder whose layers have a norm before attention and one before the feed-forward block.
+// PreNormTable makes the table of a decoder whose layers have a norm before attention and one before the feed-forward
+// block.
 func (m *Dense) PreNormTable(modelType string, offset bool) table.Table {
 	hidden := int64(m.Hidden)
 	return m.TableOf(modelType, offset, func(t *table.Table, layer string, _ int) {

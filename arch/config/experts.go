@@ -110,7 +110,8 @@ func (e Experts) addBiased(t *table.Table, base string, hidden int) {
 	add(".gate_up_proj.weight", []int64{n, 2 * width, h},
 		columns, gathered(table.InBlocks, ".gate_up_proj_blocks", h, n, 2*width, h), apart(".weight", n, width, h))
 	add(".gate_up_proj.bias", []int64{n, 2 * width},
-		gathered(table.InColumns, ".gate_up_proj_bias", 1, n, 2*width), gathered(table.InBlocks, ".gate_up_proj_bias", 1, n, 2*width),
+		gathered(table.InColumns, ".gate_up_proj_bias", 1, n, 2*width),
+		gathered(table.InBlocks, ".gate_up_proj_bias", 1, n, 2*width),
 		apart(".bias", n, width))
 	columns = whole(table.InColumns, ".down_proj", n, width, h)
 	columns.Transposed = true

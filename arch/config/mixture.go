@@ -241,8 +241,8 @@ func (m Mixture) addPlain(t *table.Table, name string, hidden int) {
 	t.Linear(name+".shared_experts.down_proj", h, int64(m.Shared), m.SharedBias, table.Inputs)
 }
 
-// MixtureTable makes the table of a decoder whose layers have a norm before attention and one before the feed-forward block,
-// which is a mixture in some or all layers. attend adds the norms of queries and keys, if there are any.
+// MixtureTable makes the table of a decoder whose layers have a norm before attention and one before the feed-forward
+// block, which is a mixture in some or all layers. attend adds the norms of queries and keys, if there are any.
 func (m *Dense) MixtureTable(modelType string, x Mixture, attend func(t *table.Table, name string)) table.Table {
 	return m.TableOf(modelType, false, func(t *table.Table, layer string, i int) {
 		m.AddLayer(t, layer, x, x.Sparse[i], attend)
@@ -250,7 +250,8 @@ func (m *Dense) MixtureTable(modelType string, x Mixture, attend func(t *table.T
 }
 
 // AddLayer adds a layer of decodes, with experts if it is sparse.
-func (m *Dense) AddLayer(t *table.Table, layer string, x Mixture, sparse bool, attend func(t *table.Table, name string)) {
+func (m *Dense) AddLayer(t *table.Table, layer string, x Mixture, sparse bool,
+	attend func(t *table.Table, name string)) {
 	hidden := int64(m.Hidden)
 	t.Norm(layer+"input_layernorm", hidden, false)
 	m.AddProjections(t, layer+"self_attn", m.QueryWidth())

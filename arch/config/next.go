@@ -15,8 +15,8 @@ func (c Common) DropNext(t *table.Table, layers int) {
 // NextName returns the name prefix of a multi-token prediction head that is numbered like the layer after the last.
 func (c Common) NextName() string { return c.LayerName(c.Layers) }
 
-// AddNextPart declares that the tensors of a multi-token prediction head, whose names start with name, may be absent. name
-// starts with the prefix of the text model.
+// AddNextPart declares that the tensors of a multi-token prediction head, whose names start with name, may be absent.
+// name starts with the prefix of the text model.
 func (c Common) AddNextPart(t *table.Table, name string) {
 	own := table.Part{Name: "mtp", Prefix: name, Optional: true}
 	for _, prefix := range t.Parts[0].Accept {
@@ -25,7 +25,8 @@ func (c Common) AddNextPart(t *table.Table, name string) {
 	t.Parts = append([]table.Part{own}, t.Parts...)
 }
 
-// AddNextInputs adds what joins the two inputs of a multi-token prediction head: the vector of a token and a hidden state.
+// AddNextInputs adds what joins the two inputs of a multi-token prediction head: the vector of a token and a hidden
+// state.
 func (c Common) AddNextInputs(t *table.Table, name string) {
 	hidden := int64(c.Hidden)
 	t.Norm(name+"enorm", hidden, false)

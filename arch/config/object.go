@@ -1,3 +1,9 @@
+// Package config reads config.json: the keys that many model types share, and what follows from them.
+//
+// [Object] is the reader. It bounds every number, so that no product of sizes overflows an int64, and keeps the first
+// error, one line that names the key and its value. [Common], [Dense], [Mixture], [LatentDecoder], [SSM] and [Rope] are
+// parts of configurations. Each part adds its tensors to a tensor table and knows its state of a sequence. A model type
+// embeds the parts that it has. Types are in package arch/types; no name of one is here.
 package config
 
 import (

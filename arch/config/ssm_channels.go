@@ -66,5 +66,6 @@ func ChannelRules(layers int) precision.Rules {
 	return precision.Generic(layers, precision.Rule{
 		Name: "steps, B and C of a selective scan", Of: precision.Quantized, To: []precision.Target{precision.Source},
 		Ends: []string{".x_proj.weight", ".dt_proj.weight", ".A_log"},
-	}, precision.Rule{Name: "decides in float32", Of: precision.Casts, To: []precision.Target{precision.Source}, Ends: []string{".dt_proj.bias"}})
+	}, precision.Rule{Name: "decides in float32", Of: precision.Casts, To: []precision.Target{precision.Source},
+		Ends: []string{".dt_proj.bias"}})
 }

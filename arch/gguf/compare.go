@@ -10,8 +10,8 @@ import (
 	"github.com/ingotml/ingot/arch/config"
 )
 
-// Compare compares a model with what its file means: another model is an error wrapping [ErrMetadata]. lost are differences
-// that leave contexts up to a length the same, for users.
+// Compare compares a model with what its file means: another model is an error wrapping [ErrMetadata]. lost are
+// differences that leave contexts up to a length the same, for users.
 func (g Map) Compare(m, back Model) (lost []string, err error) {
 	compare := comparison{dim: config.CommonOf(m).HeadDim}
 	compare.add("", reflect.Indirect(reflect.ValueOf(m)), reflect.Indirect(reflect.ValueOf(back)))

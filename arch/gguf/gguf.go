@@ -1,3 +1,7 @@
+// Package gguf is the language of mappings between models and the files of llama.cpp: the metadata keys that make
+// config.json, the names of tensors, and what the converter does to their elements.
+//
+// The mappings themselves are beside their model types, in package arch/types. Both directions follow from one mapping.
 package gguf
 
 import (

@@ -148,14 +148,15 @@ var PairedQK = slices.Concat(
 var PreNorms = Names(Op{},
 	"attn_norm.weight", "input_layernorm.weight", "ffn_norm.weight", "post_attention_layernorm.weight")
 
-// PairedRows undoes the order of the rows of queries and keys, in which the two channels of a rotated pair are neighbours.
+// PairedRows undoes the order of the rows of queries and keys, in which the two channels of a rotated pair are
+// neighbours.
 func PairedRows(heads func(config.Common) int) Op {
 	return Op{What: "the rows of each head in halves", Rows: func(m Model, rows int64) []int64 {
-		d, ok := m.(interface{ common() config.Common })
+		d, ok := m.(interface{ Base() config.Common })
 		if !ok {
 			return nil
 		}
-		dim := rows / int64(heads(d.common()))
+		dim := rows / int64(heads(d.Base()))
 		order := make([]int64, rows)
 		for i := range order {
 			head, at := int64(i)/max(dim, 1), int64(i)%max(dim, 1)

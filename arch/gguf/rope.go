@@ -43,7 +43,8 @@ func setRope(c map[string]any, architecture string, f File) error {
 	case kind == string(config.RopeLong):
 		return SetLongRope(c, scaling, f)
 	default:
-		return fmt.Errorf("%w: %stype = %q: want none, linear, yarn or longrope", ErrMetadata, prefix, clip.Line(kind, config.MaxQuoted))
+		return fmt.Errorf("%w: %stype = %q: want none, linear, yarn or longrope", ErrMetadata, prefix,
+			clip.Line(kind, config.MaxQuoted))
 	}
 	return nil
 }

@@ -154,7 +154,8 @@ func Layers(c map[string]any) (int, error) {
 	n, _ := c["num_hidden_layers"].(json.Number)
 	layers, err := n.Int64()
 	if err != nil || layers < 1 || layers > config.MaxLayers {
-		return 0, fmt.Errorf("%w: block_count = %v: want a number from 1 to %d", ErrMetadata, c["num_hidden_layers"], config.MaxLayers)
+		return 0, fmt.Errorf("%w: block_count = %v: want a number from 1 to %d", ErrMetadata, c["num_hidden_layers"],
+			config.MaxLayers)
 	}
 	return int(layers), nil
 }

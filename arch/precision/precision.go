@@ -1,3 +1,4 @@
+// Package precision has the rules that choose each tensor's type when a model is quantized.
 package precision
 
 import (

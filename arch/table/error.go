@@ -35,7 +35,7 @@ func (p Problem) String() string {
 	return s
 }
 
-// TableError lists all mismatches between a set of tensors and a table. It is an [ErrTable].
+// TableError lists all mismatches between a set of tensors and a table. It is an [ErrMismatch].
 type TableError struct {
 	Problems []Problem // never empty
 }
@@ -77,8 +77,8 @@ func (e *TableError) others() string {
 	return strings.Join(out, "; ")
 }
 
-// Unwrap makes the error an [ErrTable].
-func (e *TableError) Unwrap() error { return ErrTable }
+// Unwrap makes the error an [ErrMismatch].
+func (e *TableError) Unwrap() error { return ErrMismatch }
 
 // clipName shortens and quotes a tensor's name, which may hold any character, so that it stays on one line.
 func clipName(s string) string {

@@ -1,9 +1,9 @@
-package arch_test
+package table_test
 
 import (
 	"testing"
 
-	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 func TestSplitLayer(t *testing.T) {
@@ -17,7 +17,7 @@ func TestSplitLayer(t *testing.T) {
 		"lm_head.weight":                          {"lm_head.weight", -1},
 		"model.layers.x2.weight":                  {"model.layers.x2.weight", -1},
 	} {
-		if pattern, layer := arch.SplitLayer(name); pattern != want.pattern || layer != want.layer {
+		if pattern, layer := table.SplitLayer(name); pattern != want.pattern || layer != want.layer {
 			t.Errorf("%s: %s, %d", name, pattern, layer)
 		}
 	}

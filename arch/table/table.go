@@ -1,3 +1,7 @@
+// Package table has tensor tables: the tensors that a model has, under their canonical names.
+//
+// A table says which shapes and types a tensor has, how it divides over ranks, and in which other layouts and under
+// which other names it is published. [Table.Check] matches a checkpoint with a table, and [Table.Write] is its inverse.
 package table
 
 import (
@@ -6,8 +10,8 @@ import (
 	"strings"
 )
 
-// ErrTable reports a set of tensors that does not match the configuration.
-var ErrTable = errors.New("tensors do not fit the configuration")
+// ErrMismatch reports a set of tensors that does not match the configuration.
+var ErrMismatch = errors.New("tensors do not fit the configuration")
 
 // Spec is one tensor of a tensor table.
 type Spec struct {

@@ -31,7 +31,8 @@ func ParseArcee(data []byte) (*Arcee, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "ArceeForCausalLM", Context: 4096, NormEps: 1e-5, BOS: []int32{128000}, EOS: []int32{128001}}
+	d := config.Defaults{Class: "ArceeForCausalLM", Context: 4096, NormEps: 1e-5, BOS: []int32{128000},
+		EOS: []int32{128001}}
 	m := &Arcee{config.ParseDense(top, o, d, config.RopeOptions{}, "relu2")}
 	m.MLPBias = o.Bool("mlp_bias", false)
 	return config.Done(m, o)

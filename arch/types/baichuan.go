@@ -57,6 +57,7 @@ func (m *Baichuan) Facts() config.Facts { return m.FactsAs("baichuan", m.Rope, m
 // Table implements [arch.Model].
 func (m *Baichuan) Table() table.Table {
 	t := m.PreNormTable("baichuan", false)
-	t.PublishedAs(table.AsPublished, []string{"q_proj.", "W_pack.", "k_proj.", "W_pack.", "v_proj.", "W_pack."}, m.JoinedQKV())
+	t.PublishedAs(table.AsPublished, []string{"q_proj.", "W_pack.", "k_proj.", "W_pack.", "v_proj.", "W_pack."},
+		m.JoinedQKV())
 	return t
 }

@@ -33,7 +33,8 @@ func ParseBamba(data []byte) (*Bamba, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "BambaForCausalLM", KVHeads: 8, Context: 262144, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "BambaForCausalLM", KVHeads: 8, Context: 262144, NormEps: 1e-5, BOS: []int32{1},
+		EOS: []int32{2}}
 	m := &Bamba{Dense: config.ParseDense(top, o, d, config.RopeOptions{Partial: 0.5}, config.SiLU...)}
 	m.NormName = "final_layernorm"
 	m.MLPBias = o.Bool("mlp_bias", false)
@@ -100,7 +101,8 @@ var ggufBamba = gguf.Map{
 		if !ok {
 			return nil
 		}
-		return []gguf.Pair{gguf.KVHeads(q.KVHeads, q.Full), {"ssm.inner_size", q.SSM.Width()}, {"rope.scaling.finetuned", true}}
+		return []gguf.Pair{gguf.KVHeads(q.KVHeads, q.Full), {Key: "ssm.inner_size", Value: q.SSM.Width()},
+			{Key: "rope.scaling.finetuned", Value: true}}
 	},
 	Refuse: func(m gguf.Model) string {
 		q, ok := m.(*Bamba)

@@ -43,7 +43,8 @@ func ParseChatGLM(data []byte) (*ChatGLM, error) {
 		}),
 		Intermediate: o.Required("intermediate_size", 1, config.MaxWidth),
 		Activation:   config.SiLU[0],
-		Rope:         config.Rope{Type: config.RopeDefault, Theta: config.DefaultTheta * o.Above("rope_ratio", 1, 0), PartialFactor: 0.5},
+		Rope: config.Rope{Type: config.RopeDefault, Theta: config.DefaultTheta * o.Above("rope_ratio", 1, 0),
+			PartialFactor: 0.5},
 	}}
 	m.Prefix = "transformer."
 	m.OutputBias = o.Bool("add_bias_linear", false)

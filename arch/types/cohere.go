@@ -26,7 +26,9 @@ func init() {
 		Architectures: []string{"CohereForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseCohere(config) },
 		GGUF:          []gguf.Map{ggufCohere},
-		Docs:          arch.Docs{Variants: "parallel blocks, norms of queries and keys (Command R+), biases, untied embeddings"},
+		Docs: arch.Docs{
+			Variants: "parallel blocks, norms of queries and keys (Command R+), biases, untied embeddings",
+		},
 	})
 }
 

@@ -22,7 +22,9 @@ func init() {
 		Architectures: []string{"Cohere2ForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseCohere2(config) },
 		GGUF:          []gguf.Map{ggufCohere2},
-		Docs:          arch.Docs{Variants: "parallel blocks, sliding layers, full layers without rope, biases, untied embeddings"},
+		Docs: arch.Docs{
+			Variants: "parallel blocks, sliding layers, full layers without rope, biases, untied embeddings",
+		},
 	})
 }
 

@@ -43,7 +43,8 @@ func ParseCohere2Moe(data []byte) (*Cohere2Moe, error) {
 	}
 	m := &Cohere2Moe{
 		Dense: config.ParseDecoder(top, o, config.Defaults{
-			Class: "Cohere2MoeForCausalLM", HeadDim: 128, Context: 8192, NormEps: 1e-5, Tied: true, BOS: []int32{5}, EOS: []int32{255001},
+			Class: "Cohere2MoeForCausalLM", HeadDim: 128, Context: 8192, NormEps: 1e-5, Tied: true, BOS: []int32{5},
+			EOS: []int32{255001},
 		}, config.RopeOptions{}),
 		LogitScale: o.Above("logit_scale", 0.0625, 0),
 		RMSNorms:   o.Has("rms_norm_eps"),

@@ -55,8 +55,9 @@ func (m *DeepseekV32) Rules() precision.Rules { return indexRules(m.Layers) }
 
 // indexRules are the precision rules of models with indexers.
 func indexRules(layers int) precision.Rules {
-	return precision.Generic(layers, precision.Rule{Name: "decides in float32", Ends: []string{".indexer.weights_proj.weight"},
-		To: []precision.Target{precision.Source}})
+	return precision.Generic(layers, precision.Rule{Name: "decides in float32",
+		Ends: []string{".indexer.weights_proj.weight"},
+		To:   []precision.Target{precision.Source}})
 }
 
 // Table implements [arch.Model].
@@ -93,7 +94,7 @@ func indexedOf(architecture, modelType, class, pre string) gguf.Map {
 	g.Also = func(m gguf.Model) []gguf.Pair {
 		pairs := gguf.AlsoLatent(m)
 		if q, ok := m.(*GlmMoeDsa); ok {
-			pairs = append(pairs, gguf.Pair{"attention.indexer.types", q.Index.Full})
+			pairs = append(pairs, gguf.Pair{Key: "attention.indexer.types", Value: q.Index.Full})
 		}
 		return pairs
 	}

@@ -68,7 +68,8 @@ func ParseDeepseekV4(data []byte) (*DeepseekV4, error) {
 		return nil, err
 	}
 	m := &DeepseekV4{Dense: config.Dense{Common: config.ParseCommon(top, o, config.Defaults{
-		Class: "DeepseekV4ForCausalLM", KVHeads: 1, HeadDim: 512, Context: 1 << 20, NormEps: 1e-6, BOS: []int32{0}, EOS: []int32{1},
+		Class: "DeepseekV4ForCausalLM", KVHeads: 1, HeadDim: 512, Context: 1 << 20, NormEps: 1e-6, BOS: []int32{0},
+		EOS: []int32{1},
 	}), Activation: o.Activation("hidden_act", config.SiLU...)}}
 	if m.KVHeads != 1 {
 		o.Fail("num_key_value_heads", "be 1")
@@ -77,7 +78,8 @@ func ParseDeepseekV4(data []byte) (*DeepseekV4, error) {
 		o.Fail("attention_bias", "be false")
 	}
 	m.QueryRank = o.Integer("q_lora_rank", 1024, 1, config.MaxWidth)
-	m.OutGroups, m.OutRank = o.Integer("o_groups", 8, 1, config.MaxHeads), o.Integer("o_lora_rank", 1024, 1, config.MaxWidth)
+	m.OutGroups, m.OutRank = o.Integer("o_groups", 8, 1, config.MaxHeads), o.Integer("o_lora_rank", 1024, 1,
+		config.MaxWidth)
 	if m.Heads%m.OutGroups != 0 {
 		o.Fail("o_groups", fmt.Sprintf("divide num_attention_heads = %d", m.Heads))
 	}
@@ -141,7 +143,8 @@ func (m *DeepseekV4) ropes(o config.Object) {
 	if m.RopeDim < 2 || m.RopeDim%2 != 0 {
 		o.Fail("head_dim", fmt.Sprintf("give an even number of rotated channels (it is %d)", m.RopeDim))
 	}
-	types := config.RopeOptions{Types: []config.RopeType{config.RopeDefault, config.RopeLinear, config.RopeYarn}, HeadDim: m.RopeDim}
+	types := config.RopeOptions{Types: []config.RopeType{config.RopeDefault, config.RopeLinear, config.RopeYarn},
+		HeadDim: m.RopeDim}
 	theta := o.Theta("rope_theta", config.DefaultTheta)
 	compress := o.Theta("compress_rope_theta", 160000)
 	m.Rope = config.Rope{Type: config.RopeDefault, Theta: theta}
@@ -236,8 +239,8 @@ func v4Scaling(o config.Object, experts int) float64 {
 // AttentionScale returns the factor of the attention scores.
 func (m *DeepseekV4) AttentionScale() float64 { return 1 / math.Sqrt(float64(m.HeadDim)) }
 
-// State implements [arch.Model]. A layer has three states: its window and, if it compresses, what its next entries are made
-// of, and the entries.
+// State implements [arch.Model]. A layer has three states: its window and, if it compresses, what its next entries are
+// made of, and the entries.
 func (m *DeepseekV4) State() []config.LayerState {
 	var list []config.LayerState
 	dim, index := int64(m.HeadDim), int64(m.Index.Dim)

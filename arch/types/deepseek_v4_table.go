@@ -4,8 +4,8 @@ import (
 	"github.com/ingotml/ingot/arch/table"
 )
 
-// Table implements [arch.Model]. The names are those of the model's class in transformers, which saves it under others, as
-// does its publisher.
+// Table implements [arch.Model]. The names are those of the model's class in transformers, which saves it under others,
+// as does its publisher.
 func (m *DeepseekV4) Table() table.Table {
 	hidden := int64(m.Hidden)
 	t := m.TableOf("deepseek_v4", false, func(t *table.Table, layer string, i int) {
@@ -17,7 +17,8 @@ func (m *DeepseekV4) Table() table.Table {
 		x := m.Mixture
 		if m.Hash[i] {
 			x.Router.Correction = false
-			t.Add(layer+"mlp.gate.tid2eid", table.Whole, int64(m.Vocab), int64(x.Experts.PerToken)).Types = []string{"I64", "I32"}
+			t.Add(layer+"mlp.gate.tid2eid", table.Whole, int64(m.Vocab), int64(x.Experts.PerToken)).Types = []string{"I64",
+				"I32"}
 		}
 		x.AddTo(t, layer+"mlp", m.Hidden)
 	})

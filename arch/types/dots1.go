@@ -83,7 +83,8 @@ var ggufDots1 = gguf.Map{
 		"model_type": "dots1", "architectures": []string{"Dots1ForCausalLM"}, "sliding_window": nil,
 	},
 	Keys: gguf.GroupedKeys("n_routed_experts", "n_shared_experts"),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.MoE, gguf.SharedExperts, gguf.HeadNorms,
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.MoE, gguf.SharedExperts,
+		gguf.HeadNorms,
 		gguf.PreNorms),
 	Adjust: gguf.SetBiases,
 	Refuse: func(m gguf.Model) string {

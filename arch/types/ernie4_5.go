@@ -30,7 +30,8 @@ func ParseErnie45(data []byte) (*Ernie45, error) {
 		return nil, err
 	}
 	m := &Ernie45{config.ParseDense(top, o, config.Defaults{
-		Class: "Ernie4_5ForCausalLM", KVHeads: 2, HeadDim: 128, Context: 1 << 17, NormEps: 1e-5, Tied: true, BOS: []int32{1}, EOS: []int32{2},
+		Class: "Ernie4_5ForCausalLM", KVHeads: 2, HeadDim: 128, Context: 1 << 17, NormEps: 1e-5, Tied: true, BOS: []int32{1},
+		EOS: []int32{2},
 	}, config.RopeOptions{Theta: 5e5}, config.SiLU...)}
 	m.AttentionBias = o.Bool("use_bias", false)
 	m.OutputBias, m.MLPBias = m.AttentionBias, m.AttentionBias

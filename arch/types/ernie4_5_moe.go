@@ -43,7 +43,8 @@ func ParseErnie45Moe(data []byte) (*Ernie45Moe, error) {
 		return nil, err
 	}
 	m := &Ernie45Moe{Dense: config.ParseDecoder(top, o, config.Defaults{
-		Class: "Ernie4_5_MoeForCausalLM", KVHeads: 4, Context: 1 << 17, NormEps: 1e-5, Tied: true, BOS: []int32{1}, EOS: []int32{2},
+		Class: "Ernie4_5_MoeForCausalLM", KVHeads: 4, Context: 1 << 17, NormEps: 1e-5, Tied: true, BOS: []int32{1},
+		EOS: []int32{2},
 	}, config.RopeOptions{Theta: 5e5})}
 	bias := o.Bool("use_bias", false)
 	m.AttentionBias, m.OutputBias, m.MLPBias, m.HeadBias = bias, bias, bias, bias
@@ -55,7 +56,8 @@ func ParseErnie45Moe(data []byte) (*Ernie45Moe, error) {
 	x.Shared = o.Integer("moe_num_shared_experts", 2, 0, 64) * x.Experts.Intermediate
 	x.SharedBias = bias
 	o.Number("moe_norm_min", 1e-12, func(v float64) bool { return v >= 0 && v <= maxNormMin }, "be from 0 to 1e-6")
-	first, every := o.Integer("moe_layer_start_index", 1, 0, config.MaxLayers), o.Integer("moe_layer_interval", 1, 1, config.MaxLayers)
+	first, every := o.Integer("moe_layer_start_index", 1, 0, config.MaxLayers), o.Integer("moe_layer_interval", 1, 1,
+		config.MaxLayers)
 	last := o.Integer("moe_layer_end_index", -1, -1, config.MaxLayers)
 	for i := range x.Sparse {
 		x.Sparse[i] = (i+1)%every == 0 && i >= first && (i <= last || last == -1)
@@ -105,7 +107,8 @@ var ggufErnie45Moe = gguf.Map{
 		gguf.Key{Key: "leading_dense_block_count", To: "moe_layer_start_index", Optional: true},
 		gguf.Key{Key: "interleave_moe_layer_step", To: "moe_layer_interval", Optional: true},
 	),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE, gguf.SharedExperts,
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE,
+		gguf.SharedExperts,
 		[]gguf.Tensor{{Name: "output.bias", To: "lm_head.bias"}}),
 	Adjust: func(c map[string]any, f gguf.File) error {
 		_, c["use_bias"] = f.Shape("blk.0.attn_q.bias")

@@ -26,7 +26,9 @@ func init() {
 		Architectures: []string{"Exaone4ForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseExaone4(config) },
 		GGUF:          []gguf.Map{ggufExaone4},
-		Docs:          arch.Docs{Variants: "sliding layers and full ones without rope (32B), neither (1.2B), tied embeddings"},
+		Docs: arch.Docs{
+			Variants: "sliding layers and full ones without rope (32B), neither (1.2B), tied embeddings",
+		},
 	})
 }
 

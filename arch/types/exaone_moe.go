@@ -126,7 +126,8 @@ func (m *ExaoneMoe) next(t *table.Table) {
 		return
 	}
 	hidden := int64(m.Hidden)
-	t.Parts = append([]table.Part{{Name: "mtp", Prefix: mtpPrefix, Optional: true, Accept: []string{"model.mtp."}}}, t.Parts...)
+	t.Parts = append([]table.Part{{Name: "mtp", Prefix: mtpPrefix, Optional: true, Accept: []string{"model.mtp."}}},
+		t.Parts...)
 	t.Norm(mtpPrefix+"pre_fc_norm_embedding", hidden, false)
 	t.Norm(mtpPrefix+"pre_fc_norm_hidden", hidden, false)
 	t.Linear(mtpPrefix+"fc", hidden, 2*hidden, false, table.Whole)
@@ -143,7 +144,8 @@ var ggufExaoneMoe = gguf.Map{
 	},
 	Keys: append(gguf.GroupedKeys("num_experts", "num_shared_experts"),
 		gguf.Key{Key: "attention.sliding_window", To: "sliding_window", Field: "Window"}),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.MoE, gguf.SharedExperts, gguf.HeadNorms,
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.MoE, gguf.SharedExperts,
+		gguf.HeadNorms,
 		gguf.PreNorms),
 	Next: []gguf.Tensor{{
 		Name: "blk.*" + gguf.AnyTensor, Why: "a head for tokens after the next, which is not imported from GGUF files",

@@ -42,7 +42,8 @@ func ParseFalconH1(data []byte) (*FalconH1, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "FalconH1ForCausalLM", KVHeads: 8, Context: 8192, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "FalconH1ForCausalLM", KVHeads: 8, Context: 8192, NormEps: 1e-5, BOS: []int32{1},
+		EOS: []int32{2}}
 	scale := func(key string) float64 { return o.Above(key, 1, 0) }
 	m := &FalconH1{
 		Dense:          config.ParseDense(top, o, d, config.RopeOptions{}, config.SiLU...),
@@ -136,7 +137,7 @@ var ggufFalconH1 = gguf.Map{
 		if !ok {
 			return nil
 		}
-		return []gguf.Pair{{"ssm.inner_size", q.SSM.Width()}}
+		return []gguf.Pair{{Key: "ssm.inner_size", Value: q.SSM.Width()}}
 	},
 	Refuse: gguf.RefuseSSM,
 }

@@ -40,7 +40,8 @@ func ParseGemma2(data []byte) (*Gemma2, error) {
 	}
 	m := &Gemma2{
 		Dense: config.ParseDense(top, o, config.Defaults{
-			Class: "Gemma2ForCausalLM", KVHeads: 4, HeadDim: 256, Context: 8192, NormEps: 1e-6, Tied: true, BOS: []int32{2}, EOS: []int32{1},
+			Class: "Gemma2ForCausalLM", KVHeads: 4, HeadDim: 256, Context: 8192, NormEps: 1e-6, Tied: true, BOS: []int32{2},
+			EOS: []int32{1},
 		}, config.RopeOptions{}, config.GELU...),
 		QueryScalar: o.Above("query_pre_attn_scalar", 256, 0),
 		ScoreCap:    o.Limit("attn_logit_softcapping", 50),

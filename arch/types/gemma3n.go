@@ -55,7 +55,8 @@ func ParseGemma3n(data []byte) (*Gemma3n, error) {
 	m := &Gemma3n{
 		Gemma4: Gemma4{
 			Common: config.ParseCommon(top, o, config.Defaults{
-				Class: "Gemma3nForConditionalGeneration", Vocab: 262400, Hidden: 2048, Layers: 35, Heads: 8, KVHeads: 2, HeadDim: 256,
+				Class: "Gemma3nForConditionalGeneration", Vocab: 262400, Hidden: 2048, Layers: 35, Heads: 8, KVHeads: 2,
+				HeadDim: 256,
 				Context: 32768, NormEps: 1e-6, Tied: true, BOS: []int32{2}, EOS: []int32{1},
 			}),
 			Activation:     o.Activation("hidden_activation", config.GELU...),
@@ -135,7 +136,8 @@ func (m *Gemma3n) Facts() config.Facts { return m.FactsAs("gemma3n", m.Rope, m.T
 
 // Rules implements [arch.Model].
 func (m *Gemma3n) Rules() precision.Rules {
-	streams := precision.Rule{Name: "mixes the streams", Of: precision.Quantized, Has: []string{".altup."}, To: []precision.Target{precision.Source}}
+	streams := precision.Rule{Name: "mixes the streams", Of: precision.Quantized, Has: []string{".altup."},
+		To: []precision.Target{precision.Source}}
 	return precision.Generic(m.Layers, append([]precision.Rule{streams}, gemma4Rules...)...)
 }
 
@@ -179,8 +181,9 @@ func (m *Gemma3n) betweenStreams(t *table.Table, name string) {
 		s := t.Add(fmt.Sprintf("%s.%d.weight", name, i), table.Whole, hidden, hidden)
 		s.Layout, s.Group = table.Unfused, name
 		s.Forms = []table.Form{{
-			Layout: table.Stacked, Make: table.Gather, Count: 1, Names: []string{name + ".weight"}, Shapes: [][]int64{{n, hidden, hidden}},
-			Runs: []table.Run{{Begin: i * hidden * hidden, Count: hidden * hidden, Step: hidden * hidden, Times: 1}},
+			Layout: table.Stacked, Make: table.Gather, Count: 1, Names: []string{name + ".weight"},
+			Shapes: [][]int64{{n, hidden, hidden}},
+			Runs:   []table.Run{{Begin: i * hidden * hidden, Count: hidden * hidden, Step: hidden * hidden, Times: 1}},
 		}}
 	}
 }

@@ -85,8 +85,9 @@ func ParseGemma4(data []byte) (*Gemma4, error) {
 func parseGemma4(top, o config.Object, class string, assistant bool) *Gemma4 {
 	unified := isUnified(top) || isUnified(o)
 	d := config.Defaults{
-		Class: class, Vocab: 262144, Hidden: 2304, Layers: 30, Heads: 8, KVHeads: 4, HeadDim: 256, Context: 131072, NormEps: 1e-6,
-		Tied: true, BOS: []int32{2}, EOS: []int32{1},
+		Class: class, Vocab: 262144, Hidden: 2304, Layers: 30, Heads: 8, KVHeads: 4, HeadDim: 256, Context: 131072,
+		NormEps: 1e-6,
+		Tied:    true, BOS: []int32{2}, EOS: []int32{1},
 	}
 	window, perLayer := 512, 256
 	if unified {
@@ -122,7 +123,8 @@ func parseGemma4(top, o config.Object, class string, assistant bool) *Gemma4 {
 	}
 	m.parseLayers(o, assistant)
 	m.Rope = config.ParseLayerRope(o, config.FullAttention, config.Object{}, m.Context, config.RopeOptions{
-		Types: gemma4Ropes, Theta: 1e6, HeadDim: m.full().HeadDim, Kind: config.RopeProportional, Partial: 0.25, Inherit: true,
+		Types: gemma4Ropes, Theta: 1e6, HeadDim: m.full().HeadDim, Kind: config.RopeProportional, Partial: 0.25,
+		Inherit: true,
 	})
 	m.SlidingRope = config.ParseLayerRope(o, config.SlidingAttention, config.Object{}, m.Context,
 		config.RopeOptions{Types: gemma4Ropes, Theta: 1e4, HeadDim: m.HeadDim, Inherit: true})

@@ -86,7 +86,8 @@ func (m *Gemma4Assistant) Facts() config.Facts {
 	return m.Text.FactsAs("gemma4_assistant", m.Text.Rope, m.Table())
 }
 
-// Rules implements [arch.Model]: the precision rules of gemma4, adapted to drafts, since an assistant is always a draft.
+// Rules implements [arch.Model]: the precision rules of gemma4, adapted to drafts, since an assistant is always a
+// draft.
 func (m *Gemma4Assistant) Rules() precision.Rules { return m.Text.Rules().AsDraft() }
 
 // Table implements [arch.Model].
@@ -114,7 +115,8 @@ func (m *Gemma4Assistant) CheckTarget(of arch.Model) error {
 			of.Facts().ModelType)
 	}
 	if m.Backbone != target.Hidden {
-		return fmt.Errorf("%w: backbone_hidden_size = %d, the model's hidden_size is %d", arch.ErrDraft, m.Backbone, target.Hidden)
+		return fmt.Errorf("%w: backbone_hidden_size = %d, the model's hidden_size is %d", arch.ErrDraft, m.Backbone,
+			target.Hidden)
 	}
 	for i, l := range m.Text.Layer {
 		kind := config.FullAttention

@@ -77,19 +77,23 @@ func alsoGemma4(m gguf.Model) []gguf.Pair {
 	}
 	full := q.full().HeadDim
 	return []gguf.Pair{
-		{"feed_forward_length", widths}, {"attention.head_count_kv", heads},
-		{"attention.key_length", full}, {"attention.value_length", full}, {"rope.dimension_count", full},
-		{"attention.key_length_swa", q.HeadDim}, {"attention.value_length_swa", q.HeadDim},
-		{"rope.dimension_count_swa", q.HeadDim}, {"attention.sliding_window_pattern", sliding},
-		{"attention.shared_kv_layers", shared}, {"embedding_length_per_layer_input", q.PerLayerHidden},
-		{"rope.freq_base", float32(q.Rope.Theta)}, {"rope.freq_base_swa", float32(q.SlidingRope.Theta)},
+		{Key: "feed_forward_length", Value: widths}, {Key: "attention.head_count_kv", Value: heads},
+		{Key: "attention.key_length", Value: full}, {Key: "attention.value_length", Value: full},
+		{Key: "rope.dimension_count", Value: full},
+		{Key: "attention.key_length_swa", Value: q.HeadDim}, {Key: "attention.value_length_swa", Value: q.HeadDim},
+		{Key: "rope.dimension_count_swa", Value: q.HeadDim}, {Key: "attention.sliding_window_pattern", Value: sliding},
+		{Key: "attention.shared_kv_layers", Value: shared},
+		{Key: "embedding_length_per_layer_input", Value: q.PerLayerHidden},
+		{Key: "rope.freq_base", Value: float32(q.Rope.Theta)},
+		{Key: "rope.freq_base_swa", Value: float32(q.SlidingRope.Theta)},
 	}
 }
 
 func refuseGemma4(m gguf.Model) string {
 	q, ok := m.(*Gemma4)
 	switch {
-	case ok && q.Rope.Type == config.RopeProportional && q.Rope.Factor != 1, ok && q.SlidingRope.Type != config.RopeDefault:
+	case ok && q.Rope.Type == config.RopeProportional && q.Rope.Factor != 1, ok &&
+		q.SlidingRope.Type != config.RopeDefault:
 		return "does not scale positions"
 	}
 	return ""

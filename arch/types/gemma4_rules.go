@@ -22,7 +22,8 @@ var gemma4Rules = []precision.Rule{
 		Of:   precision.Narrow, Has: []string{".v_proj", "down_proj"}, Layers: precision.MoreBits,
 		To: []precision.Target{precision.EightBit, precision.Base, precision.Source},
 	},
-	{Name: "values, keys, down projection", Of: precision.Narrow, Has: precision.Sensitive, To: []precision.Target{precision.Base, precision.Source}},
+	{Name: "values, keys, down projection", Of: precision.Narrow, Has: precision.Sensitive,
+		To: []precision.Target{precision.Base, precision.Source}},
 }
 
 // Rules implements [arch.Model].

@@ -41,14 +41,16 @@ func ParseGlm4Moe(data []byte) (*Glm4Moe, error) {
 		return nil, err
 	}
 	m := &Glm4Moe{
-		Dense: config.ParseDecoder(top, o, config.Defaults{Class: "Glm4MoeForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-5},
+		Dense: config.ParseDecoder(top, o, config.Defaults{Class: "Glm4MoeForCausalLM", KVHeads: 8, Context: 1 << 17,
+			NormEps: 1e-5},
 			config.RopeOptions{Partial: 0.5}),
 		HeadNorms:  o.Bool("use_qk_norm", false),
 		NextLayers: o.FirstInteger(1, 0, 16, "num_nextn_predict_layers", "num_mtp_layers"),
 	}
 	m.OutputBias = false
 	m.Intermediate = o.Integer("intermediate_size", 10944, 1, config.MaxWidth)
-	m.Mixture.ReadGrouped(o, m.Common, config.MixtureDefaults{Count: 128, PerToken: 8, Width: 1408, SumToOne: true, Shared: 1})
+	m.Mixture.ReadGrouped(o, m.Common, config.MixtureDefaults{Count: 128, PerToken: 8, Width: 1408, SumToOne: true,
+		Shared: 1})
 	m.Mixture.ReadDense(o, 1)
 	return config.Done(m, o)
 }
@@ -85,7 +87,8 @@ var ggufGlm4Moe = gguf.Map{
 		"model_type": "glm4_moe", "architectures": []string{"Glm4MoeForCausalLM"}, "num_nextn_predict_layers": 0,
 	},
 	Keys: gguf.GroupedKeys("n_routed_experts", "n_shared_experts"),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.MoE, gguf.SharedExperts, gguf.HeadNorms,
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.MoE, gguf.SharedExperts,
+		gguf.HeadNorms,
 		gguf.Names(gguf.Op{}, "attn_norm.weight", "input_layernorm.weight",
 			"post_attention_norm.weight", "post_attention_layernorm.weight")),
 	Next: []gguf.Tensor{{

@@ -60,7 +60,8 @@ func (m *GlmMoeDsa) parseShared(o config.Object) {
 		o.Fail(patternKey, "have a letter F or S for each layer")
 		return
 	}
-	every, first := o.Integer("index_topk_freq", 1, 1, config.MaxLayers), o.Integer("index_skip_topk_offset", 2, 0, config.MaxLayers)
+	every, first := o.Integer("index_topk_freq", 1, 1, config.MaxLayers), o.Integer("index_skip_topk_offset", 2, 0,
+		config.MaxLayers)
 	for i := range m.Index.Full {
 		switch {
 		case kinds != nil:

@@ -130,11 +130,11 @@ var ggufGPTNeoX = gguf.Map{
 
 // headsOfParts undoes the order of queries, keys and values one after the other: it puts those of a head together.
 var headsOfParts = gguf.Op{What: "the rows of each head together", Rows: func(m gguf.Model, rows int64) []int64 {
-	d, ok := m.(interface{ common() config.Common })
+	d, ok := m.(interface{ Base() config.Common })
 	if !ok {
 		return nil
 	}
-	dim := max(rows/int64(3*d.common().Heads), 1)
+	dim := max(rows/int64(3*d.Base().Heads), 1)
 	order := make([]int64, rows)
 	for i := range order {
 		head, part, at := int64(i)/(3*dim), int64(i)/dim%3, int64(i)%dim

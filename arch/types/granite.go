@@ -27,7 +27,9 @@ func init() {
 		Architectures: []string{"GraniteForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseGranite(config) },
 		GGUF:          []gguf.Map{ggufGranite},
-		Docs:          arch.Docs{Variants: "multipliers of embeddings, scores, residuals and logits; biases; tied embeddings"},
+		Docs: arch.Docs{
+			Variants: "multipliers of embeddings, scores, residuals and logits; biases; tied embeddings",
+		},
 	})
 }
 

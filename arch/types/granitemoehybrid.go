@@ -43,7 +43,8 @@ func ParseGraniteMoeHybrid(data []byte) (*GraniteMoeHybrid, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "GraniteMoeHybridForCausalLM", Context: 2048, NormEps: 1e-6, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "GraniteMoeHybridForCausalLM", Context: 2048, NormEps: 1e-6, BOS: []int32{1},
+		EOS: []int32{2}}
 	m := &GraniteMoeHybrid{Granite: Granite{
 		Dense:          config.ParseDecoder(top, o, d, config.RopeOptions{}),
 		EmbeddingScale: o.Above("embedding_multiplier", 1, 0),
@@ -195,10 +196,12 @@ func graniteHybrid(experts bool, tensors []gguf.Tensor, more ...gguf.Key) gguf.M
 				return nil
 			}
 			pairs := []gguf.Pair{
-				gguf.KVHeads(q.KVHeads, q.Full), {"ssm.inner_size", q.SSM.Width()}, {"rope.scaling.finetuned", !q.Unrotated},
+				gguf.KVHeads(q.KVHeads, q.Full), {Key: "ssm.inner_size", Value: q.SSM.Width()},
+				{Key: "rope.scaling.finetuned", Value: !q.Unrotated},
 			}
 			if q.Mixture == nil {
-				return append(pairs, gguf.Pair{"feed_forward_length", q.Shared}, gguf.Pair{"expert_count", 0})
+				return append(pairs, gguf.Pair{Key: "feed_forward_length", Value: q.Shared},
+					gguf.Pair{Key: "expert_count", Value: 0})
 			}
 			return pairs
 		},

@@ -27,7 +27,8 @@ func ParseHelium(data []byte) (*Helium, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "HeliumForCausalLM", HeadDim: 128, Context: 4096, NormEps: 1e-8, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "HeliumForCausalLM", HeadDim: 128, Context: 4096, NormEps: 1e-8, BOS: []int32{1},
+		EOS: []int32{2}}
 	m := &Helium{config.ParseDense(top, o, d, config.RopeOptions{Theta: 1e5}, config.SiLU...)}
 	m.OutputBias, m.MLPBias = false, o.Bool("mlp_bias", false)
 	return config.Done(m, o)

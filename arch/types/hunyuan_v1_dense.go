@@ -32,7 +32,8 @@ func ParseHunYuanDense(data []byte) (*HunYuanDense, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "HunYuanDenseV1ForCausalLM", Context: 2048, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "HunYuanDenseV1ForCausalLM", Context: 2048, NormEps: 1e-5, BOS: []int32{1},
+		EOS: []int32{2}}
 	m := &HunYuanDense{config.ParseDense(top, o, d, config.RopeOptions{}, config.SiLU...)}
 	m.Rope = alphaRope(o, m.Rope, m.HeadDim)
 	return config.Done(m, o)

@@ -32,7 +32,8 @@ func ParseInternLM2(data []byte) (*InternLM2, error) {
 	}
 	m := &InternLM2{config.ParseDense(top, o, config.Defaults{
 		Class: "InternLM2ForCausalLM", Context: 2048, NormEps: 1e-6, BOS: []int32{1}, EOS: []int32{2},
-	}, config.RopeOptions{Types: []config.RopeType{config.RopeDefault, config.RopeLinear, config.RopeDynamic}}, config.SiLU...)}
+	}, config.RopeOptions{Types: []config.RopeType{config.RopeDefault, config.RopeLinear,
+		config.RopeDynamic}}, config.SiLU...)}
 	m.AttentionBias = o.Bool("bias", true)
 	m.OutputBias = m.AttentionBias
 	return config.Done(m, o)

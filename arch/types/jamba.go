@@ -39,7 +39,8 @@ func ParseJamba(data []byte) (*Jamba, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "JambaForCausalLM", KVHeads: 8, Context: 262144, NormEps: 1e-6, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "JambaForCausalLM", KVHeads: 8, Context: 262144, NormEps: 1e-6, BOS: []int32{1},
+		EOS: []int32{2}}
 	m := &Jamba{Dense: config.Dense{
 		Common:       config.ParseCommon(top, o, d),
 		Intermediate: o.Size("intermediate_size", 0, config.MaxWidth),
@@ -144,8 +145,9 @@ var ggufJamba = gguf.Map{
 			return nil
 		}
 		return []gguf.Pair{
-			gguf.KVHeads(q.KVHeads, q.Full), {"ssm.inner_size", q.SSM.Width}, {"expert_count", q.Mixture.Experts.Count},
-			{"expert_used_count", q.Mixture.Experts.PerToken},
+			gguf.KVHeads(q.KVHeads, q.Full), {Key: "ssm.inner_size", Value: q.SSM.Width},
+			{Key: "expert_count", Value: q.Mixture.Experts.Count},
+			{Key: "expert_used_count", Value: q.Mixture.Experts.PerToken},
 		}
 	},
 	Refuse: func(m gguf.Model) string {

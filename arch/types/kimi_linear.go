@@ -80,7 +80,8 @@ func (m *KimiLinear) parseDelta(o config.Object) {
 		}
 		return o.Integer(key, def, 1, hi)
 	}
-	heads, dim := size("linear_num_heads", "num_heads", 32, config.MaxHeads), size("linear_head_dim", "head_dim", 128, config.MaxHeadDim)
+	heads, dim := size("linear_num_heads", "num_heads", 32, config.MaxHeads), size("linear_head_dim", "head_dim", 128,
+		config.MaxHeadDim)
 	m.Delta = config.GatedDelta{KeyHeads: heads, ValueHeads: heads, KeyDim: dim, ValueDim: dim}
 	if m.Delta.Kernel = size("linear_conv_kernel_dim", "short_conv_kernel_size", 4, config.MaxTaps); m.Delta.Kernel < 2 {
 		o.Fail("linear_conv_kernel_dim", "be at least 2")

@@ -154,7 +154,8 @@ var ggufLaguna = gguf.Map{
 		},
 		gguf.Key{Key: "expert_shared_feed_forward_length", To: "shared_expert_intermediate_size", Field: "Shared"},
 		gguf.Key{Key: "attention.sliding_window", To: "sliding_window", Field: "Window", Optional: true}),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE, gguf.SharedExperts,
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE,
+		gguf.SharedExperts,
 		gguf.HeadNorms, gguf.Names(gguf.Op{}, "attn_gate.weight", "self_attn.g_proj.weight")),
 	Adjust: adjustLaguna,
 	Also: func(m gguf.Model) []gguf.Pair {
@@ -162,7 +163,7 @@ var ggufLaguna = gguf.Map{
 		if !ok {
 			return nil
 		}
-		pairs := []gguf.Pair{{"attention.head_count", q.LayerHeads}}
+		pairs := []gguf.Pair{{Key: "attention.head_count", Value: q.LayerHeads}}
 		if q.Window > 0 {
 			pairs = append(pairs, alsoSliding(q.SlidingRope, q.HeadDim)...)
 		}
@@ -179,8 +180,8 @@ var ggufLaguna = gguf.Map{
 // alsoSliding are the keys of the rope of sliding layers.
 func alsoSliding(r config.Rope, dim int) []gguf.Pair {
 	return []gguf.Pair{
-		{"rope.freq_base_swa", float32(r.Theta)},
-		{"rope.dimension_count_swa", int(float64(dim) * r.PartialFactor)},
+		{Key: "rope.freq_base_swa", Value: float32(r.Theta)},
+		{Key: "rope.dimension_count_swa", Value: int(float64(dim) * r.PartialFactor)},
 	}
 }
 

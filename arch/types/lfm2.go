@@ -28,7 +28,9 @@ func init() {
 		Architectures: []string{"Lfm2ForCausalLM", "Lfm2VlForConditionalGeneration"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseLfm2(config) },
 		GGUF:          []gguf.Map{ggufLfm2},
-		Docs:          arch.Docs{Variants: "short convolutions with some layers of attention; biases, tied embeddings; LFM2-VL"},
+		Docs: arch.Docs{
+			Variants: "short convolutions with some layers of attention; biases, tied embeddings; LFM2-VL",
+		},
 	})
 }
 

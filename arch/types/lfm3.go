@@ -41,7 +41,8 @@ func ParseLfm3(data []byte) (*Lfm3, error) {
 	m := Lfm3{
 		Dense: config.Dense{
 			Common: config.ParseCommon(top, o, config.Defaults{
-				Class: "Lfm3ForCausalLM", KVHeads: 4, HeadDim: 128, Context: 128000, NormEps: 1e-5, Tied: true, BOS: []int32{124894},
+				Class: "Lfm3ForCausalLM", KVHeads: 4, HeadDim: 128, Context: 128000, NormEps: 1e-5, Tied: true,
+				BOS: []int32{124894},
 				EOS: []int32{124900},
 			}),
 			Intermediate: o.Size("intermediate_size", 0, config.MaxWidth),

@@ -52,7 +52,8 @@ func ParseLlama4(data []byte) (*Llama4, error) {
 		return nil, err
 	}
 	m := &Llama4{Dense: config.ParseDecoder(top, o, config.Defaults{
-		Class: "Llama4ForCausalLM", Vocab: 202048, Hidden: 5120, Layers: 48, Heads: 40, KVHeads: 8, HeadDim: 128, Context: 1 << 17,
+		Class: "Llama4ForCausalLM", Vocab: 202048, Hidden: 5120, Layers: 48, Heads: 40, KVHeads: 8, HeadDim: 128,
+		Context: 1 << 17,
 		NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2},
 	}, config.RopeOptions{Theta: 5e5})}
 	m.Intermediate = o.Integer("intermediate_size_mlp", 16384, 1, config.MaxWidth)
@@ -121,7 +122,8 @@ var ggufLlama4 = gguf.Map{
 		gguf.Key{Key: "interleave_moe_layer_step", To: "interleave_moe_layer_step"}),
 		func(k gguf.Key) bool { return k.Key == "feed_forward_length" }),
 		gguf.Key{Key: "feed_forward_length", To: "intermediate_size_mlp"}),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE, gguf.SharedExperts),
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE,
+		gguf.SharedExperts),
 	Adjust: func(c map[string]any, f gguf.File) error {
 		c["use_qk_norm"] = c["num_local_experts"] != json.Number("128")
 		if v, ok := f.Value("llama4.attention.sliding_window"); ok && v == json.Number("0") {

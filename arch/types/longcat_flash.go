@@ -46,7 +46,8 @@ func ParseLongcatFlash(data []byte) (*LongcatFlash, error) {
 	}
 	l.QueryScale = math.Sqrt(float64(m.Hidden) / float64(l.QueryRank))
 	l.KVScale = math.Sqrt(float64(m.Hidden) / float64(l.KVRank))
-	m.Mixture.ReadExperts(o, m.Common, config.MixtureDefaults{Count: 512, PerToken: 12, Width: 2048}, "moe_intermediate_size")
+	m.Mixture.ReadExperts(o, m.Common, config.MixtureDefaults{Count: 512, PerToken: 12, Width: 2048},
+		"moe_intermediate_size")
 	m.Mixture.Experts.Identity = o.Integer("zero_expert_num", 256, 0, config.MaxExperts)
 	m.Mixture.Router = config.Router{
 		Name: "router.classifier", Correction: true, Float32: true, Scaling: o.Above("routed_scaling_factor", 6, 0),

@@ -35,7 +35,8 @@ func ParseMamba2(data []byte) (*Mamba2, error) {
 	}
 	o = o.Renamed("num_attention_heads", "num_heads", "rms_norm_eps", "layer_norm_epsilon", "conv_bias", "use_conv_bias")
 	m := &Mamba2{Common: config.ParseCommon(top, o, config.Defaults{
-		Class: "Mamba2ForCausalLM", Context: config.EndlessContext, HeadDim: 64, NormEps: 1e-5, BOS: []int32{0}, EOS: []int32{2},
+		Class: "Mamba2ForCausalLM", Context: config.EndlessContext, HeadDim: 64, NormEps: 1e-5, BOS: []int32{0},
+		EOS: []int32{2},
 	})}
 	m.Prefix, m.EmbedName, m.NormName = "backbone.", "embeddings", "norm_f"
 	o.Activation("hidden_act", config.SiLU...)
@@ -97,12 +98,14 @@ var ggufRecurrent = []gguf.Key{
 
 // alsoRecurrent are the keys that llama.cpp requires of models without attention.
 func alsoRecurrent(m gguf.Model) []gguf.Pair {
-	pairs := []gguf.Pair{{"context_length", config.EndlessContext}, {"attention.head_count", 0}, {"feed_forward_length", 0}}
+	pairs := []gguf.Pair{{Key: "context_length", Value: config.EndlessContext}, {Key: "attention.head_count", Value: 0},
+		{Key: "feed_forward_length", Value: 0}}
 	switch q := m.(type) {
 	case *Mamba:
-		return append(pairs, gguf.Pair{"ssm.inner_size", q.SSM.Width}, gguf.Pair{"ssm.dt_b_c_rms", false})
+		return append(pairs, gguf.Pair{Key: "ssm.inner_size", Value: q.SSM.Width},
+			gguf.Pair{Key: "ssm.dt_b_c_rms", Value: false})
 	case *Mamba2:
-		return append(pairs, gguf.Pair{"ssm.inner_size", q.SSM.Width()})
+		return append(pairs, gguf.Pair{Key: "ssm.inner_size", Value: q.SSM.Width()})
 	}
 	return pairs
 }

@@ -253,7 +253,8 @@ var ggufMimo2 = gguf.Map{
 		gguf.Key{Key: "attention.value_length", To: "v_head_dim"},
 		gguf.Key{Key: "attention.value_scale", To: "attention_value_scale", Optional: true},
 		gguf.Key{Key: "attention.sliding_window", To: "sliding_window", Field: "Window"}),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE, gguf.SharedExperts,
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE,
+		gguf.SharedExperts,
 		gguf.Names(gguf.Op{}, "attn_sinks.weight", "self_attn.sinks")),
 	Next: []gguf.Tensor{{
 		Name: "blk.*" + gguf.AnyTensor, Why: "a head for tokens after the next, which is not supported for mimo_v2_flash",
@@ -274,9 +275,10 @@ var ggufMimo2 = gguf.Map{
 			sliding = make([]bool, q.Layers)
 		}
 		return []gguf.Pair{
-			{"attention.head_count_kv", heads}, {"attention.value_length", q.ValueDim},
-			{"attention.value_scale", float32(q.ValueScale)}, {"attention.sliding_window_pattern", sliding},
-			{"rope.freq_base_swa", float32(q.SlidingRope.Theta)},
+			{Key: "attention.head_count_kv", Value: heads}, {Key: "attention.value_length", Value: q.ValueDim},
+			{Key: "attention.value_scale", Value: float32(q.ValueScale)},
+			{Key: "attention.sliding_window_pattern", Value: sliding},
+			{Key: "rope.freq_base_swa", Value: float32(q.SlidingRope.Theta)},
 		}
 	},
 	Refuse: func(m gguf.Model) string {
@@ -304,7 +306,8 @@ func adjustMimo2(c map[string]any, f gguf.File) error {
 		return err
 	}
 	if len(heads) < layers || len(pattern) < layers {
-		return fmt.Errorf("%w: mimo2.attention.head_count_kv and sliding_window_pattern: want %d elements", gguf.ErrMetadata, layers)
+		return fmt.Errorf("%w: mimo2.attention.head_count_kv and sliding_window_pattern: want %d elements", gguf.ErrMetadata,
+			layers)
 	}
 	kinds := make([]string, layers)
 	for i := range kinds {

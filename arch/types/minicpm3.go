@@ -40,7 +40,8 @@ func ParseMiniCPM3(data []byte) (*MiniCPM3, error) {
 		Class: "MiniCPM3ForCausalLM", Context: 32768, NormEps: 1e-5, Tied: true, BOS: []int32{1}, EOS: []int32{2},
 	}
 	m := &MiniCPM3{
-		LatentDecoder:  config.ParseLatent(top, o, d, config.LatentDefaults{Query: 768, Kv: 256, Nope: 64, Rope: 32}, config.RopeOptions{}),
+		LatentDecoder: config.ParseLatent(top, o, d, config.LatentDefaults{Query: 768, Kv: 256, Nope: 64, Rope: 32},
+			config.RopeOptions{}),
 		EmbeddingScale: o.Above("scale_emb", 12, 0),
 	}
 	if m.Latent.ValueDim == 0 {

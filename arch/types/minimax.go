@@ -46,7 +46,8 @@ func ParseMiniMax(data []byte) (*MiniMax, error) {
 	if r.Theta = 1e6; o.Has("rotary_dim") {
 		r.Partial, o = 1, config.RotaryDim(o, 128)
 	}
-	d := config.Defaults{Class: "MiniMaxForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "MiniMaxForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-5, BOS: []int32{1},
+		EOS: []int32{2}}
 	m := &MiniMax{Dense: config.ParseDecoder(top, o, d, r)}
 	m.AttentionBias, m.OutputBias = false, false
 	m.Mixture.ReadExperts(o, m.Common, config.MixtureDefaults{Count: 8, PerToken: 2}, "intermediate_size")
@@ -94,8 +95,8 @@ func residualScale(o config.Object, name, published string) ResidualScale {
 	return ResidualScale{Stream: factor("_alpha_factor", "_alpha"), Output: factor("_beta_factor", "_beta")}
 }
 
-// State implements [arch.Model]. The state of lightning attention is a matrix for each head, in float32, which counts as two
-// 16-bit elements.
+// State implements [arch.Model]. The state of lightning attention is a matrix for each head, in float32, which counts
+// as two 16-bit elements.
 func (m *MiniMax) State() []config.LayerState {
 	list := m.Dense.State()
 	for i := range list {

@@ -40,7 +40,8 @@ func ParseMiniMaxM2(data []byte) (*MiniMaxM2, error) {
 	}
 	o = config.RotaryDim(o, 128)
 	m := &MiniMaxM2{Dense: config.ParseDecoder(top, o, config.Defaults{
-		Class: "MiniMaxM2ForCausalLM", KVHeads: 8, HeadDim: 128, Context: 196608, NormEps: 1e-6, BOS: []int32{200034}, EOS: []int32{200020},
+		Class: "MiniMaxM2ForCausalLM", KVHeads: 8, HeadDim: 128, Context: 196608, NormEps: 1e-6, BOS: []int32{200034},
+		EOS: []int32{200020},
 	}, config.RopeOptions{Theta: 5e6, Partial: 1})}
 	m.AttentionBias, m.OutputBias = false, false
 	x := &m.Mixture
@@ -85,6 +86,7 @@ var ggufMiniMaxM2 = gguf.Map{
 	},
 	Keys: gguf.CountKeys("num_local_experts",
 		gguf.Key{Key: "expert_feed_forward_length", To: "intermediate_size", Field: "Experts.Intermediate", Optional: true}),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.PreNorms, gguf.MoE, gguf.SharedExperts, gguf.HeadNorms),
-	Adjust:  func(c map[string]any, f gguf.File) error { return gguf.SetPartial(c, "minimax-m2", f) },
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.PreNorms, gguf.MoE, gguf.SharedExperts,
+		gguf.HeadNorms),
+	Adjust: func(c map[string]any, f gguf.File) error { return gguf.SetPartial(c, "minimax-m2", f) },
 }

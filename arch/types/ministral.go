@@ -26,7 +26,8 @@ func ParseMinistral(data []byte) (*Ministral, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "MinistralForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-6, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "MinistralForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-6, BOS: []int32{1},
+		EOS: []int32{2}}
 	m := &Ministral{config.ParseDense(top, o, d, config.RopeOptions{}, config.SiLU...)}
 	m.AttentionBias, m.OutputBias = false, false
 	m.SlideEverywhere(o.Window("sliding_window", 4096))

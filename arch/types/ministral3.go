@@ -57,7 +57,8 @@ func ParseMinistral3(data []byte) (*Ministral3, error) {
 	}
 	grows := o.String("model_type", "") != mistral
 	d := config.Defaults{
-		Class: "Ministral3ForCausalLM", KVHeads: 8, HeadDim: 128, Context: 1 << 18, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2},
+		Class: "Ministral3ForCausalLM", KVHeads: 8, HeadDim: 128, Context: 1 << 18, NormEps: 1e-5, BOS: []int32{1},
+		EOS: []int32{2},
 	}
 	window := 0
 	if !grows {
@@ -111,7 +112,7 @@ var ggufMistral3 = gguf.Map{
 	LogScale:     1,
 	Also: func(m gguf.Model) []gguf.Pair {
 		if q, ok := m.(*Ministral3); ok && q.GrowthBeta > 0 {
-			return []gguf.Pair{{"attention.temperature_scale", float32(q.GrowthBeta)}}
+			return []gguf.Pair{{Key: "attention.temperature_scale", Value: float32(q.GrowthBeta)}}
 		}
 		return nil
 	},

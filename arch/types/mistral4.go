@@ -41,7 +41,8 @@ func ParseMistral4(data []byte) (*Mistral4, error) {
 			"original_max_position_embeddings": 8192, "mscale": 1, "mscale_all_dim": 1, "llama_4_scaling_beta": 0.1}`)
 	}
 	// transformers 5.23 gives the default type, and linear, as many frequencies as a whole head has.
-	m := &Mistral4{config.ParseLatent(top, o, d, config.LatentDefaults{Query: 1024, Kv: 256, Nope: 64, Rope: 64, Value: 128},
+	m := &Mistral4{config.ParseLatent(top, o, d,
+		config.LatentDefaults{Query: 1024, Kv: 256, Nope: 64, Rope: 64, Value: 128},
 		config.RopeOptions{Types: []config.RopeType{config.RopeYarn}})}
 	m.Latent.Interleaved = o.Bool("rope_interleave", true)
 	m.Latent.GrowthBeta, m.Latent.GrowthContext = parseGrowth(o, m.Context)

@@ -35,7 +35,8 @@ func ParseMixtral(data []byte) (*Mixtral, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "MixtralForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "MixtralForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-5, BOS: []int32{1},
+		EOS: []int32{2}}
 	m := &Mixtral{Dense: config.ParseDecoder(top, o, d, config.RopeOptions{Theta: 1e6})}
 	m.AttentionBias, m.OutputBias = false, false
 	m.Mixture.ReadExperts(o, m.Common, config.MixtureDefaults{Count: 8, PerToken: 2}, "intermediate_size")

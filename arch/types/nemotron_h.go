@@ -71,7 +71,8 @@ func ParseNemotronH(data []byte) (*NemotronH, error) {
 		o.Set("num_hidden_layers", len(kinds)) // the list decides
 	}
 	m := &NemotronH{Kinds: kinds, Common: config.ParseCommon(top, o, config.Defaults{
-		Class: "NemotronHForCausalLM", KVHeads: 8, HeadDim: 128, Context: 4096, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2},
+		Class: "NemotronHForCausalLM", KVHeads: 8, HeadDim: 128, Context: 4096, NormEps: 1e-5, BOS: []int32{1},
+		EOS: []int32{2},
 	})}
 	m.Prefix, m.EmbedName, m.NormName = "backbone.", "embeddings", "norm_f"
 	m.AttentionBias, m.OutputBias = false, false
@@ -94,7 +95,8 @@ func ParseNemotronH(data []byte) (*NemotronH, error) {
 }
 
 func (m *NemotronH) parseExperts(o config.Object) {
-	m.Mixture.ReadGrouped(o, m.Common, config.MixtureDefaults{Count: 8, PerToken: 2, Width: 7688, SumToOne: true, Shared: 1})
+	m.Mixture.ReadGrouped(o, m.Common, config.MixtureDefaults{Count: 8, PerToken: 2, Width: 7688, SumToOne: true,
+		Shared: 1})
 	m.Mixture.Shared = o.Integer("moe_shared_expert_intermediate_size", 7688, 1, config.MaxWidth)
 	m.Mixture.SharedBias = m.MLPBias
 	m.Mixture.Plain = true
@@ -284,8 +286,9 @@ func alsoNemotronH(m gguf.Model) []gguf.Pair {
 		}
 	}
 	return []gguf.Pair{
-		gguf.KVHeads(q.KVHeads, full), {"feed_forward_length", widths}, {"ssm.inner_size", q.SSM.Width()},
-		{"rope.scaling.finetuned", false},
+		gguf.KVHeads(q.KVHeads, full), {Key: "feed_forward_length", Value: widths},
+		{Key: "ssm.inner_size", Value: q.SSM.Width()},
+		{Key: "rope.scaling.finetuned", Value: false},
 	}
 }
 

@@ -24,7 +24,9 @@ func init() {
 		Architectures: []string{"OlmoForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseOlmo(config) },
 		GGUF:          []gguf.Map{ggufOlmo},
-		Docs:          arch.Docs{Variants: "norms without weights, limited queries, keys and values, biases, tied embeddings"},
+		Docs: arch.Docs{
+			Variants: "norms without weights, limited queries, keys and values, biases, tied embeddings",
+		},
 	})
 }
 

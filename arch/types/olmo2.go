@@ -74,7 +74,7 @@ var ggufOlmo2 = gguf.Map{
 		"post_ffw_norm.weight", "post_feedforward_layernorm.weight")),
 	Also: func(m gguf.Model) []gguf.Pair {
 		if q, ok := m.(*Olmo3); ok && q.Window > 0 {
-			return []gguf.Pair{{"rope.freq_base_swa", float32(q.SlidingRope.Theta)}}
+			return []gguf.Pair{{Key: "rope.freq_base_swa", Value: float32(q.SlidingRope.Theta)}}
 		}
 		return nil
 	},

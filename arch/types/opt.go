@@ -18,7 +18,9 @@ func init() {
 		ModelType:     "opt",
 		Architectures: []string{"OPTForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseOPT(config) },
-		Docs:          arch.Docs{Variants: "learned positions, with or without biases; not 350M, whose norms follow the layers"},
+		Docs: arch.Docs{
+			Variants: "learned positions, with or without biases; not 350M, whose norms follow the layers",
+		},
 	})
 }
 

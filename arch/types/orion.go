@@ -29,7 +29,8 @@ func ParseOrion(data []byte) (*Orion, error) {
 	}
 	m := &Orion{config.ParseDense(top, o, config.Defaults{
 		Class: "OrionForCausalLM", Context: 4096, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2},
-	}, config.RopeOptions{Types: []config.RopeType{config.RopeDefault, config.RopeLinear, config.RopeDynamic}}, config.SiLU...)}
+	}, config.RopeOptions{Types: []config.RopeType{config.RopeDefault, config.RopeLinear,
+		config.RopeDynamic}}, config.SiLU...)}
 	m.AttentionBias, m.OutputBias = false, false
 	return config.Done(m, o)
 }

@@ -19,14 +19,17 @@ func init() {
 		Architectures: []string{"Phi4MultimodalForCausalLM", "Phi4MMForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParsePhi4Multimodal(config) },
 		TextOnly:      true,
-		Docs:          arch.Docs{Variants: "text only, text of multimodal checkpoints; longrope, partial rope, sliding window"},
+		Docs: arch.Docs{
+			Variants: "text only, text of multimodal checkpoints; longrope, partial rope, sliding window",
+		},
 	})
 }
 
 // ParsePhi4Multimodal parses the config.json of a phi4_multimodal model.
 func ParsePhi4Multimodal(data []byte) (*Phi4Multimodal, error) {
 	m, err := parsePhi3(data, config.Defaults{
-		Class: "Phi4MultimodalForCausalLM", KVHeads: 8, Context: 131072, NormEps: 1e-5, BOS: []int32{199999}, EOS: []int32{199999, 200020},
+		Class: "Phi4MultimodalForCausalLM", KVHeads: 8, Context: 131072, NormEps: 1e-5, BOS: []int32{199999},
+		EOS: []int32{199999, 200020},
 	})
 	if err != nil {
 		return nil, err

@@ -40,7 +40,8 @@ func ParsePhimoe(data []byte) (*Phimoe, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := config.Defaults{Class: "PhimoeForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-5, BOS: []int32{1}, EOS: []int32{2}}
+	d := config.Defaults{Class: "PhimoeForCausalLM", KVHeads: 8, Context: 1 << 17, NormEps: 1e-5, BOS: []int32{1},
+		EOS: []int32{2}}
 	types := []config.RopeType{config.RopeDefault, config.RopeLong}
 	m := &Phimoe{
 		Dense:    config.ParseDecoder(top, o, d, config.RopeOptions{Types: types, Theta: 1e6}),

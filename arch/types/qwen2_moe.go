@@ -91,11 +91,12 @@ var ggufQwen2Moe = gguf.Map{
 		gguf.Key{
 			Key: "expert_shared_feed_forward_length", To: "shared_expert_intermediate_size", Field: "Shared", Optional: true,
 		}),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE, gguf.Names(gguf.Op{},
-		"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight",
-		"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight",
-		"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight",
-		"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight")),
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms, gguf.MoE,
+		gguf.Names(gguf.Op{},
+			"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight",
+			"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight",
+			"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight",
+			"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight")),
 	Adjust: func(c map[string]any, f gguf.File) error {
 		_, c["qkv_bias"] = f.Shape("blk.0.attn_q.bias")
 		return gguf.SetDense(c, f)

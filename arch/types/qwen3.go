@@ -49,7 +49,8 @@ func ParseQwen3(data []byte) (*Qwen3, error) {
 		return nil, err
 	}
 	m := &Qwen3{
-		Common:       config.ParseCommon(top, o, config.Defaults{Class: "Qwen3ForCausalLM", HeadDim: 128, Context: 32768, NormEps: 1e-6}),
+		Common: config.ParseCommon(top, o,
+			config.Defaults{Class: "Qwen3ForCausalLM", HeadDim: 128, Context: 32768, NormEps: 1e-6}),
 		Intermediate: o.Size("intermediate_size", 0, config.MaxWidth),
 		Activation:   o.Activation("hidden_act", config.SiLU...),
 	}

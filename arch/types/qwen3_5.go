@@ -64,7 +64,8 @@ func ParseQwen35(data []byte) (*Qwen35, error) {
 		return nil, err
 	}
 	m := parseQwen35(top, o, config.Defaults{
-		Class: "Qwen3_5ForConditionalGeneration", Vocab: 248320, Hidden: 4096, Layers: 32, Heads: 16, KVHeads: 4, HeadDim: 256,
+		Class: "Qwen3_5ForConditionalGeneration", Vocab: 248320, Hidden: 4096, Layers: 32, Heads: 16, KVHeads: 4,
+		HeadDim: 256,
 		Context: 32768, NormEps: 1e-6,
 	})
 	m.Intermediate = o.Size("intermediate_size", 12288, config.MaxWidth)

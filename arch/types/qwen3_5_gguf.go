@@ -214,7 +214,8 @@ func qwen35Rope(c map[string]any, architecture string, f gguf.File) error {
 	size, err := n.Int64()
 	dim, errDim := gguf.Number(c, "head_dim")
 	if err != nil || errDim != nil || dim < 1 {
-		return fmt.Errorf("%w: %s.rope.dimension_count and attention.key_length: want two numbers", gguf.ErrMetadata, architecture)
+		return fmt.Errorf("%w: %s.rope.dimension_count and attention.key_length: want two numbers", gguf.ErrMetadata,
+			architecture)
 	}
 	rope["partial_rotary_factor"] = float64(size) / float64(dim)
 	if v, ok := f.Value(architecture + ".rope.dimension_sections"); ok {
@@ -239,10 +240,10 @@ func alsoQwen35(m gguf.Model) []gguf.Pair {
 		recurrent[i] = !full
 	}
 	return []gguf.Pair{
-		{"ssm.inner_size", q.Delta.Values()},
-		{"full_attention_interval", 1 + slices.Index(q.Full, true)}, // for versions without the next key
-		{"attention.recurrent_layers", recurrent},
-		{"rope.dimension_sections", []int{q.Sections[0], q.Sections[1], q.Sections[2], 0}},
+		{Key: "ssm.inner_size", Value: q.Delta.Values()},
+		{Key: "full_attention_interval", Value: 1 + slices.Index(q.Full, true)}, // for versions without the next key
+		{Key: "attention.recurrent_layers", Value: recurrent},
+		{Key: "rope.dimension_sections", Value: []int{q.Sections[0], q.Sections[1], q.Sections[2], 0}},
 	}
 }
 

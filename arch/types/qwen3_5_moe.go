@@ -41,7 +41,8 @@ func ParseQwen35Moe(data []byte) (*Qwen35Moe, error) {
 		return nil, err
 	}
 	d := config.Defaults{
-		Class: "Qwen3_5MoeForConditionalGeneration", Vocab: 248320, Hidden: 2048, Layers: 40, Heads: 16, KVHeads: 2, HeadDim: 256,
+		Class: "Qwen3_5MoeForConditionalGeneration", Vocab: 248320, Hidden: 2048, Layers: 40, Heads: 16, KVHeads: 2,
+		HeadDim: 256,
 		Context: 32768, NormEps: 1e-6,
 	}
 	experts, perToken := 256, 8

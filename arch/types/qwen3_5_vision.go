@@ -86,20 +86,16 @@ func readSide(o config.Object, key string, def int) int {
 	return o.Integer(key, def, 1, limit)
 }
 
-// Pictures describes a model's image input: the patch sizes of its tower, and the token ids of images in a prompt, 0 if
-// the configuration has none.
-type Pictures struct {
-	Patch, Temporal, Merge   int
-	Image, Video, Start, End int
-}
-
 // Pictures returns nil for models without a tower.
-func (m *Qwen35) Pictures() *Pictures {
+func (m *Qwen35) Pictures() *config.Pictures {
 	v := m.Vision
 	if v == nil {
 		return nil
 	}
-	return &Pictures{v.Patch, v.Temporal, v.Merge, m.ImageToken, m.VideoToken, m.VisionStart, m.VisionEnd}
+	return &config.Pictures{
+		Patch: v.Patch, Temporal: v.Temporal, Merge: v.Merge,
+		Image: m.ImageToken, Video: m.VideoToken, Start: m.VisionStart, End: m.VisionEnd,
+	}
 }
 
 const visionPrefix = "model.visual."

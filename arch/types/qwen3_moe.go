@@ -48,7 +48,8 @@ func ParseQwen3Moe(data []byte) (*Qwen3Moe, error) {
 		return nil, err
 	}
 	m := &Qwen3Moe{
-		Common:     config.ParseCommon(top, o, config.Defaults{Class: "Qwen3MoeForCausalLM", KVHeads: 4, Context: 32768, NormEps: 1e-6}),
+		Common: config.ParseCommon(top, o, config.Defaults{Class: "Qwen3MoeForCausalLM", KVHeads: 4, Context: 32768,
+			NormEps: 1e-6}),
 		Activation: o.Activation("hidden_act", config.SiLU...),
 		Experts: config.Experts{
 			PerToken:     o.Integer("num_experts_per_tok", 8, 1, config.MaxExperts),
@@ -113,7 +114,8 @@ var ggufQwen3Moe = gguf.Map{
 		"model_type": "qwen3_moe", "architectures": []string{"Qwen3MoeForCausalLM"}, "use_sliding_window": false,
 		"norm_topk_prob": true,
 	},
-	Keys:    gguf.Keys(append(gguf.ExpertKeys, gguf.Key{Key: "expert_count", To: "num_experts", Field: "Experts.Count"})...),
+	Keys: gguf.Keys(append(gguf.ExpertKeys,
+		gguf.Key{Key: "expert_count", To: "num_experts", Field: "Experts.Count"})...),
 	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), qwen3Norms, gguf.QK, gguf.Values, gguf.MLP, gguf.MoE),
 	Adjust: func(c map[string]any, f gguf.File) error {
 		_, c["attention_bias"] = f.Shape("blk.0.attn_q.bias")

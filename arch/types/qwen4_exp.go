@@ -70,7 +70,8 @@ func ParseQwen4Exp(data []byte) (*Qwen4Exp, error) {
 	}
 	setDefault(o, "partial_rotary_factor", 1)
 	m := &Qwen4Exp{Qwen35: parseQwen35(top, o, config.Defaults{
-		Class: "Qwen4ExpForConditionalGeneration", Vocab: 248320, Hidden: 2048, Layers: 40, Heads: 16, KVHeads: 2, HeadDim: 256,
+		Class: "Qwen4ExpForConditionalGeneration", Vocab: 248320, Hidden: 2048, Layers: 40, Heads: 16, KVHeads: 2,
+		HeadDim: 256,
 		Context: 32768, NormEps: 1e-6,
 	})}
 	m.MTP, m.Vision, m.ImageToken, m.VideoToken, m.VisionStart, m.VisionEnd = 0, nil, 0, 0, 0, 0
@@ -129,8 +130,8 @@ func (m *Qwen4Exp) parseIndex(o config.Object) {
 	}
 }
 
-// State implements [arch.Model]. A layer has three states. Those of attention are keys and values, the index keys of the
-// last block, and those of whole blocks; those of a delta net are its own and that of its embeddings of n-grams.
+// State implements [arch.Model]. A layer has three states. Those of attention are keys and values, the index keys of
+// the last block, and those of whole blocks; those of a delta net are its own and that of its embeddings of n-grams.
 func (m *Qwen4Exp) State() []config.LayerState {
 	var list []config.LayerState
 	index, kv := int64(m.Index.Dim), m.KVStates(0, nil)
@@ -157,7 +158,8 @@ func (m *Qwen4Exp) Facts() config.Facts { return m.FactsAs("qwen4_exp", m.Rope, 
 func (m *Qwen4Exp) Rules() precision.Rules {
 	rules := config.DeltaRules(m.Layers, ".linear_attn.in_proj_a.weight", ".linear_attn.in_proj_b.weight")
 	rules.List = slices.Concat([]precision.Rule{
-		{Name: "embedding of n-grams", Of: precision.Quantized, Ends: []string{nGramTable}, To: []precision.Target{precision.Int8, precision.Base, precision.Source}},
+		{Name: "embedding of n-grams", Of: precision.Quantized, Ends: []string{nGramTable},
+			To: []precision.Target{precision.Int8, precision.Base, precision.Source}},
 		{
 			Name: "chooses blocks, or writes to residual streams", Of: precision.Quantized,
 			Ends: []string{".index_qk_proj.weight", ".block_inject_weight.weight"}, To: []precision.Target{precision.Source},

@@ -101,13 +101,15 @@ func (m *RecurrentGemma) State() []config.LayerState {
 // Facts implements [arch.Model].
 func (m *RecurrentGemma) Facts() config.Facts { return m.FactsAs("recurrent_gemma", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model]. The gates control how long the state remembers, and have a matrix for each head, which is
-// multiplied by the rows of its head only.
+// Rules implements [arch.Model]. The gates control how long the state remembers, and have a matrix for each head, which
+// is multiplied by the rows of its head only.
 func (m *RecurrentGemma) Rules() precision.Rules {
 	return precision.Generic(m.Layers, precision.Rule{
-		Name: "decay of a recurrence", Of: precision.Casts, To: []precision.Target{precision.Source}, Ends: []string{".rg_lru.recurrent_param"},
+		Name: "decay of a recurrence", Of: precision.Casts, To: []precision.Target{precision.Source},
+		Ends: []string{".rg_lru.recurrent_param"},
 	}, precision.Rule{
-		Name: "gates of a recurrence", Of: precision.Quantized, To: []precision.Target{precision.Source}, Has: []string{".rg_lru."},
+		Name: "gates of a recurrence", Of: precision.Quantized, To: []precision.Target{precision.Source},
+		Has: []string{".rg_lru."},
 	})
 }
 

@@ -124,8 +124,9 @@ func (m *Rwkv7) Facts() config.Facts { return m.FactsAs("rwkv7", config.NoRope, 
 // Rules implements [arch.Model].
 func (m *Rwkv7) Rules() precision.Rules {
 	return precision.Generic(m.Layers, precision.Rule{
-		Name: "gives decays, rates or gates", Of: precision.Quantized, Has: []string{"_lora.lora."}, Ends: []string{".weight"},
-		Not: []string{".lora.0.weight"}, To: []precision.Target{precision.EightBit, precision.Source},
+		Name: "gives decays, rates or gates", Of: precision.Quantized, Has: []string{"_lora.lora."},
+		Ends: []string{".weight"},
+		Not:  []string{".lora.0.weight"}, To: []precision.Target{precision.EightBit, precision.Source},
 	})
 }
 

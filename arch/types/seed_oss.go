@@ -31,7 +31,8 @@ func ParseSeedOss(data []byte) (*SeedOss, error) {
 		return nil, err
 	}
 	d := config.Defaults{
-		Class: "SeedOssForCausalLM", KVHeads: 8, HeadDim: 128, Context: 1 << 19, NormEps: 1e-6, BOS: []int32{0}, EOS: []int32{2},
+		Class: "SeedOssForCausalLM", KVHeads: 8, HeadDim: 128, Context: 1 << 19, NormEps: 1e-6, BOS: []int32{0},
+		EOS: []int32{2},
 	}
 	m := &SeedOss{config.ParseDense(top, o, d, config.RopeOptions{}, config.SiLU...)}
 	m.AttentionBias, m.OutputBias = o.Bool("attention_bias", true), o.Bool("attention_out_bias", false)

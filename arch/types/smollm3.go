@@ -35,7 +35,8 @@ func ParseSmolLM3(data []byte) (*SmolLM3, error) {
 		return nil, err
 	}
 	m := &SmolLM3{Dense: config.ParseDense(top, o, config.Defaults{
-		Class: "SmolLM3ForCausalLM", KVHeads: 4, Context: 32768, NormEps: 1e-6, Tied: true, BOS: []int32{128000}, EOS: []int32{128001},
+		Class: "SmolLM3ForCausalLM", KVHeads: 4, Context: 32768, NormEps: 1e-6, Tied: true, BOS: []int32{128000},
+		EOS: []int32{128001},
 	}, config.RopeOptions{Theta: 2e6}, config.SiLU...)}
 	m.MLPBias = o.Bool("mlp_bias", false)
 	m.Rotates = config.ParseRotates(o, m.Layers)

@@ -38,7 +38,8 @@ func ParseSolarOpen(data []byte) (*SolarOpen, error) {
 		Class: "SolarOpenForCausalLM", KVHeads: 8, HeadDim: 128, Context: 1 << 17, NormEps: 1e-5,
 	}, config.RopeOptions{Theta: 1e6})}
 	m.OutputBias = false
-	m.Mixture.ReadGrouped(o, m.Common, config.MixtureDefaults{Count: 128, PerToken: 8, Width: 1280, SumToOne: true, Shared: 1})
+	m.Mixture.ReadGrouped(o, m.Common, config.MixtureDefaults{Count: 128, PerToken: 8, Width: 1280, SumToOne: true,
+		Shared: 1})
 	return config.Done(m, o)
 }
 

@@ -74,7 +74,8 @@ func headNorm(m *config.Dense, t *table.Table, name string, heads int, by table.
 	s := t.Add(name+".weight", by, n, dim)
 	s.Layout, s.Group = table.AllHeads, name
 	s.Forms = []table.Form{{
-		Layout: table.EachHead, Make: table.Stack, Count: n, Names: []string{name + ".norms.*.weight"}, Shapes: [][]int64{{dim}},
+		Layout: table.EachHead, Make: table.Stack, Count: n, Names: []string{name + ".norms.*.weight"},
+		Shapes: [][]int64{{dim}},
 	}}
 }
 
@@ -97,8 +98,9 @@ var ggufStableLM = gguf.Map{
 	Config:       map[string]any{"model_type": "stablelm", "architectures": []string{"StableLmForCausalLM"}},
 	Keys: append(gguf.EpsKeys("layer_norm_eps"),
 		gguf.Key{Key: "use_parallel_residual", To: "use_parallel_residual", Field: "Parallel", Optional: true}),
-	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.LayerNorms(gguf.Op{}), gguf.Names(gguf.Op{},
-		"attn_q_norm.weight", "self_attn.q_layernorm.weight", "attn_k_norm.weight", "self_attn.k_layernorm.weight")),
+	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.LayerNorms(gguf.Op{}),
+		gguf.Names(gguf.Op{},
+			"attn_q_norm.weight", "self_attn.q_layernorm.weight", "attn_k_norm.weight", "self_attn.k_layernorm.weight")),
 	Adjust: func(c map[string]any, f gguf.File) error {
 		_, c["qk_layernorm"] = f.Shape("blk.0.attn_q_norm.weight")
 		_, c["use_qkv_bias"] = f.Shape("blk.0.attn_q.bias")

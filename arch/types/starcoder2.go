@@ -32,7 +32,8 @@ func ParseStarcoder2(data []byte) (*Starcoder2, error) {
 		return nil, err
 	}
 	m := &Starcoder2{config.ParseDense(top, o, config.Defaults{
-		Class: "Starcoder2ForCausalLM", KVHeads: 2, Context: 4096, NormEps: 1e-5, Tied: true, BOS: []int32{50256}, EOS: []int32{50256},
+		Class: "Starcoder2ForCausalLM", KVHeads: 2, Context: 4096, NormEps: 1e-5, Tied: true, BOS: []int32{50256},
+		EOS: []int32{50256},
 	}, config.RopeOptions{}, config.GELU...)}
 	m.NormEps = o.Above("norm_epsilon", 1e-5, 0)
 	m.AttentionBias = o.Bool("use_bias", true)

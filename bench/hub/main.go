@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/arch"
+	_ "github.com/ingotml/ingot/arch/types" // registers every model type
 	"github.com/ingotml/ingot/registry/hub/hubtest"
 	"github.com/ingotml/ingot/safetensors"
 )

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ingotml/ingot/arch/types"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/tokenizer"
@@ -64,7 +64,7 @@ func reader(src *source.Source) func(name string) ([]byte, error) {
 
 // checkVision reads how a model with a vision tower prepares pictures, as the runtime does.
 func checkVision(src *source.Source) error {
-	m, ok := src.Model.(interface{ Pictures() *types.Pictures })
+	m, ok := src.Model.(interface{ Pictures() *config.Pictures })
 	if !ok || m.Pictures() == nil {
 		return nil
 	}

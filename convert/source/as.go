@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	_ "github.com/ingotml/ingot/arch/types" // registers every model type
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/internal/limits/clip"
 )

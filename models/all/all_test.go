@@ -30,13 +30,13 @@ func TestEveryTypeHasAModel(t *testing.T) {
 			registered = drafts
 		}
 		switch {
-		case !exists("arch", name+".go"):
-			t.Errorf("model type %s is not registered by arch/%s.go", name, name)
+		case !exists("arch/types", name+".go"):
+			t.Errorf("model type %s is not registered by arch/types/%s.go", name, name)
 		case slices.Contains(registered, name):
 		case !exists(file):
 			t.Errorf("model type %s has no model: write %s", name, file)
 		case slices.Contains(runs, name) || slices.Contains(drafts, name):
-			t.Errorf("%s and arch/%s.go disagree on whether %s can only draft", file, name, name)
+			t.Errorf("%s and arch/types/%s.go disagree on whether %s can only draft", file, name, name)
 		default:
 			t.Errorf("model type %s: register it in %s and import the package in models/all/all.go", name, file)
 		}
@@ -53,7 +53,7 @@ func TestEveryTypeHasAModel(t *testing.T) {
 	}
 	for _, name := range slices.Concat(runs, drafts) {
 		if !slices.ContainsFunc(arch.All(), func(a arch.Arch) bool { return a.ModelType == name }) {
-			t.Errorf("models/%s registers model type %s, which arch does not know: write arch/%s.go", name, name, name)
+			t.Errorf("models/%s registers model type %s, which arch does not know: write arch/types/%s.go", name, name, name)
 		}
 	}
 }

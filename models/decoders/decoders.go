@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/arch/decoder"
+	_ "github.com/ingotml/ingot/arch/types" // registers every model type
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"

@@ -106,7 +106,8 @@ type StoredAttention struct {
 
 // NewStoredAttention takes NAME.q_proj, o_proj and q_norm [dim] for heads of dim channels that read the given layer of
 // the batch's sequences. It applies the options' Rope to the queries.
-func NewStoredAttention(w *Weights, name string, layer int, c config.Common, dim int, o AttendOptions) *StoredAttention {
+func NewStoredAttention(w *Weights, name string, layer int, c config.Common, dim int,
+	o AttendOptions) *StoredAttention {
 	return &StoredAttention{
 		layer:   layer,
 		q:       NewLinear(w, name+".q_proj", c.Heads*dim, c.Hidden, c.AttentionBias).Split(c.Heads),

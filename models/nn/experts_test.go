@@ -230,7 +230,8 @@ func TestChoose(t *testing.T) {
 		"the lowest of equal groups": {scores: []float32{1, 2, 1, 2}, experts: config.Experts{PerToken: 2}, router: grouped,
 			chosen: []uint32{1, 0}, weights: []float64{0.8808, 0.7311}},
 		// 1.5 is 0.5 below 2, which is 0.25 of it; 1.2 is 0.3 below 1.5, which is 0.2 of it.
-		"two, one after the other": {scores: []float32{1.5, 2, 1.2, -1}, router: config.Router{SparseMixer: true, Jitter: 0.15},
+		"two, one after the other": {scores: []float32{1.5, 2, 1.2, -1},
+			router: config.Router{SparseMixer: true, Jitter: 0.15},
 			chosen: []uint32{1, 0}, weights: []float64{0.6225, 0.5744}},
 		"the lowest of equals, one after the other": {scores: []float32{0, -1, 0, -1},
 			router: config.Router{SparseMixer: true, Jitter: 0.01},

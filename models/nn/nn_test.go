@@ -164,7 +164,8 @@ func TestRope(t *testing.T) {
 				t.Errorf("element %d is %v, want %v", i, got[i], want[i])
 			}
 		}
-		yarn := nn.NewRope(e, w, config.Rope{Type: config.RopeYarn, Theta: 10000, Factor: 4, OriginalMax: 1 << 20, BetaFast: 32,
+		yarn := nn.NewRope(e, w, config.Rope{Type: config.RopeYarn, Theta: 10000, Factor: 4, OriginalMax: 1 << 20,
+			BetaFast: 32,
 			BetaSlow: 1, AttentionFactor: 2}, 4)
 		zero := &nn.Batch{Positions: mlx.FromSlice(e, []int32{0, 0})}
 		if q, _ := yarn.Apply(zero, x, x); !slices.Equal(q.Float32s()[:4], []float32{2, 4, 6, 8}) {

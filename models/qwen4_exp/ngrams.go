@@ -29,7 +29,8 @@ type nGrams struct {
 }
 
 // newNGrams takes NAME.ple_embedding.ngram_embedding, key_proj, value_proj, norm_key, norm_query, norm_conv and conv1d.
-func newNGrams(t *mlx.Thread, w *nn.Weights, name string, state int, c *types.Qwen4Exp, table types.NGramTable) *nGrams {
+func newNGrams(t *mlx.Thread, w *nn.Weights, name string, state int, c *types.Qwen4Exp,
+	table types.NGramTable) *nGrams {
 	g, all := c.NGrams, c.Streams*c.Hidden
 	l := &nGrams{
 		state:    state,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/table"
+	_ "github.com/ingotml/ingot/arch/types"
 )
 
 // The parts of all ranks are the whole tensor, as often as there are copies.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	_ "github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/runtime/fit"
 )
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
+	_ "github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/runtime"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/arch/types"
+	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/vision"
@@ -12,13 +12,13 @@ import (
 
 // Vision says how a model processes pictures.
 type Vision struct {
-	Config    types.Pictures
+	Config    config.Pictures
 	Processor vision.Processor
 }
 
 // readVision returns nil for a model without a vision tower.
-func (f Files) readVision(config arch.Model) (*Vision, error) {
-	m, ok := config.(interface{ Pictures() *types.Pictures })
+func (f Files) readVision(of arch.Model) (*Vision, error) {
+	m, ok := of.(interface{ Pictures() *config.Pictures })
 	if !ok || m.Pictures() == nil {
 		return nil, nil
 	}

@@ -112,7 +112,7 @@ func TestDraftDamaged(t *testing.T) {
 	if err := check(draftFile); !errors.Is(err, runtime.ErrImage) || !strings.Contains(err.Error(), draftFile) {
 		t.Errorf("without its configuration: %v", err)
 	}
-	if err := check("draft.post_projection.weight"); !errors.Is(err, table.ErrTable) ||
+	if err := check("draft.post_projection.weight"); !errors.Is(err, table.ErrMismatch) ||
 		!strings.Contains(err.Error(), "post_projection.weight") {
 		t.Errorf("without a tensor: %v", err)
 	}

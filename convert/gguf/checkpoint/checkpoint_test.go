@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	mapping "github.com/ingotml/ingot/arch/gguf"
+	_ "github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
@@ -286,7 +287,8 @@ func TestRefused(t *testing.T) {
 			arch.ErrUnknownArchitecture, `general.architecture "bloom": unknown architecture (docs/gguf.md lists the `},
 		{"no architecture", func(f *gguftest.File) { f.Metadata = f.Metadata[1:] },
 			mapping.ErrMetadata, "general.architecture is missing"},
-		{"key", func(f *gguftest.File) { f.Set("llama.block_count", gguf.Text("x")) }, mapping.ErrMetadata, "llama.block_count"},
+		{"key", func(f *gguftest.File) { f.Set("llama.block_count", gguf.Text("x")) }, mapping.ErrMetadata,
+			"llama.block_count"},
 		{"missing key", func(f *gguftest.File) { f.Metadata = slices.Delete(f.Metadata, 3, 4) },
 			mapping.ErrMetadata, "llama.embedding_length is missing"},
 		{"heads", func(f *gguftest.File) { f.Set("llama.attention.head_count", gguf.Number(0)) },
@@ -353,7 +355,8 @@ func TestNumbers(t *testing.T) {
 	for name, v := range map[string]gguf.Value{"text": gguf.Text("x"), "integer": gguf.Number(1)} {
 		f.Set("xielu.beta", v)
 		_, err := openFile(f.Write(t, "m.gguf"), checkpoint.Options{})
-		if !errors.Is(err, mapping.ErrMetadata) || !strings.Contains(err.Error(), "xielu.beta must be a list of 1 float32 numbers") {
+		if !errors.Is(err, mapping.ErrMetadata) ||
+			!strings.Contains(err.Error(), "xielu.beta must be a list of 1 float32 numbers") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

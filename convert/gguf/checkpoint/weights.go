@@ -55,7 +55,8 @@ func (c *Checkpoint) numbers(s *set, g mapping.Map, layers int64) error {
 	for _, k := range g.Numbers {
 		v, ok := f.header.Metadata.Lookup(k.Key)
 		if !ok || v.Kind != gguf.Float32 || v.IsArray && int64(v.Len) != layers {
-			return fmt.Errorf("%s: %w: %s must be a list of %d float32 numbers, or one", s.path(), mapping.ErrMetadata, k.Key, layers)
+			return fmt.Errorf("%s: %w: %s must be a list of %d float32 numbers, or one", s.path(), mapping.ErrMetadata, k.Key,
+				layers)
 		}
 		for i := range layers {
 			at := v.Offset - f.header.Data

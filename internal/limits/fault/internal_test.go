@@ -29,7 +29,8 @@ var internal = []struct{ reason, names string }{
 	{"a picture is part of a request: runtime.ErrPictures stands for it", `vision.ErrPicture`},
 	{"a model's output is not at fault: a malformed call stays text", `chat/parse.ErrCall chat/parse.ErrIncomplete`},
 	{"it is about a model's files, which a command names in its message", `
-		arch.ErrUnknownArchitecture arch.ErrConfig arch.ErrTable arch.ErrWritten arch.ErrDraft arch.ErrGGUF
+		arch.ErrUnknownArchitecture arch.ErrDraft arch/config.ErrBad arch/gguf.ErrMetadata
+		arch/table.ErrMismatch arch/table.ErrWritten
 		chat.ErrTemplate chat.ErrOtherTemplates chat/jinja/value.ErrSyntax chat/parse.ErrUnknownParser
 		convert/export.ErrExport convert/gguf.ErrFormat convert/gguf/vocab.ErrVocabulary convert/tokens.ErrUnknown
 		manifest.ErrInvalidImage

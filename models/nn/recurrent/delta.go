@@ -35,7 +35,8 @@ func NewGatedDelta(w *nn.Weights, name string, layer int, d config.GatedDelta, h
 
 // NewSplitGatedDelta is NewGatedDelta with the names of OLMo: q_proj, k_proj, v_proj, g_proj (the gate), a_proj,
 // b_proj, o_norm and o_proj.
-func NewSplitGatedDelta(w *nn.Weights, name string, layer int, d config.GatedDelta, hidden int, eps float64) *GatedDelta {
+func NewSplitGatedDelta(w *nn.Weights, name string, layer int, d config.GatedDelta, hidden int,
+	eps float64) *GatedDelta {
 	return newGatedDelta(w, name, layer, d, hidden, []*nn.Linear{
 		nn.NewLinear(w, name+".q_proj", d.Keys(), hidden, false),
 		nn.NewLinear(w, name+".k_proj", d.Keys(), hidden, false),
