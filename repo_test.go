@@ -206,6 +206,7 @@ var inside = map[string][]string{
 		"grammar/vocabulary",
 	},
 	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
+	"grammar/document":    {"grammar/expr", "grammar/refs", "grammar/value"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
 	"grammar/ecma":        {"grammar/dfa", "grammar/expr"},
 	"grammar/expr":        {},
@@ -222,10 +223,11 @@ var inside = map[string][]string{
 	"grammar/refs":        {},
 	"grammar/regex":       {"grammar/expr"},
 	"grammar/schema": {
-		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/instance", "grammar/jsontext",
-		"grammar/number", "grammar/refs", "grammar/regex",
+		"grammar/dfa", "grammar/document", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/instance",
+		"grammar/jsontext", "grammar/number", "grammar/regex", "grammar/value",
 	},
 	"grammar/trie":       {},
+	"grammar/value":      {"grammar/expr", "grammar/jsontext"},
 	"grammar/vocabulary": {"grammar/expr", "grammar/items", "grammar/trie"},
 	"grammar/tags":       {"grammar/dfa", "grammar/ebnf", "grammar/expr", "grammar/regex", "grammar/schema"},
 }

@@ -1,19 +1,10 @@
 package schema
 
-import "slices"
+import (
+	"slices"
 
-// Schemas often repeat alternatives: each of ten conditions asks for one of the same three definitions. Their
-// combinations are 3 to the 10, but after the first choice most of the others hold already.
-
-// held identifies a schema, or a keyword of it, that a shape satisfies.
-type held struct {
-	schema *value
-	not    bool
-	only   string
-	outer  string
-}
-
-func (t term) held() held { return held{t.schema, t.not, t.only, t.outer} }
+	"github.com/ingotml/ingot/grammar/value"
+)
 
 // Bounds of the search for alternatives that hold already.
 const (
@@ -55,20 +46,20 @@ func (c *compiler) absorb(s *shape) {
 
 // alias returns the target of a schema that is a reference and nothing else.
 func (c *compiler) alias(t term) (to term, ok bool) {
-	ref := t.schema.get("$ref")
-	if t.schema.kind != typeObject || t.only != "" || ref == nil || ref.kind != typeString {
+	ref := t.schema.Get("$ref")
+	if t.schema.Kind != value.Object || t.only != "" || ref == nil || ref.Kind != value.String {
 		return t, false
 	}
-	t.in = c.doc.resourceOf(t.schema, t.in)
-	if !t.in.dialect.refAlone() {
-		for _, k := range t.schema.keys {
+	t.in = c.doc.ResourceOf(t.schema, t.in)
+	if !t.in.Dialect.RefAlone() {
+		for _, k := range t.schema.Keys {
 			if k != "$ref" && c.applies(t, k) {
 				return t, false
 			}
 		}
 	}
 	before := c.err
-	to, ok = c.target(ref.text, t)
+	to, ok = c.target(ref.Text, t)
 	ok = ok && c.err == before
 	c.err = before // the reference fails when its alternative is merged
 	return to, ok

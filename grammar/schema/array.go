@@ -7,65 +7,10 @@ import (
 	"github.com/ingotml/ingot/internal/limits"
 )
 
-// itemTerms returns the schemas of s for an item; from the longest prefix on, all items have the same.
-func (c *compiler) itemTerms(s *shape, i int) (all conjunction) {
-	said := make([]bool, len(s.arrays))
-	for k, a := range s.arrays {
-		switch {
-		case i < len(a.prefix):
-			all, said[k] = append(all, a.prefix[i]), true
-		case a.others != nil:
-			all, said[k] = append(all, *a.others), true
-		}
-	}
-	for k, u := range s.closedList {
-		evaluated := false
-		for n, a := range s.arrays {
-			evaluated = evaluated || said[n] && a.scope.within(u.scope)
-		}
-		for n, inner := range s.closedList {
-			evaluated = evaluated || n != k && inner.scope.within(u.scope)
-		}
-		if !evaluated {
-			all = append(all, u.term)
-		}
-	}
-	return all
-}
-
-// array matches the arrays of s.
-func (c *compiler) array(s *shape, path string) *expr.Expr {
-	if s.freeArrays() {
-		return c.json.Array()
-	}
-	l := &itemList{c: c, s: s, path: path, least: s.minItems, most: -1}
-	if s.maxItems != nil {
-		l.most = *s.maxItems
-	}
-	for _, a := range s.arrays {
-		l.prefix = max(l.prefix, len(a.prefix))
-	}
-	for _, p := range s.contains {
-		if p.most >= 0 && p.most < p.least {
-			return expr.None
-		}
-	}
-	if s.unique && (l.most < 0 || l.most > 1) && !l.distinct() || l.most >= 0 && l.most < l.least {
-		return expr.None
-	}
-	e := l.expr
-	if len(s.contains) > 0 || l.choices != nil {
-		e = l.counted
-	}
-	if l.compared {
-		return expr.Seq(expr.Text("["), expr.Compared(e(), l.least))
-	}
-	return expr.Seq(expr.Text("["), e())
-}
-
 // itemList builds the items of an array.
 type itemList struct {
 	c           *compiler
+	compile     func(conjunction) *expr.Expr // matches an item
 	s           *shape
 	path        string
 	prefix      int // items that have schemas of their own
@@ -88,7 +33,7 @@ func (l *itemList) next(item *expr.Expr) *expr.Expr {
 // expr matches the items without contains, and the end of the array.
 func (l *itemList) expr() *expr.Expr {
 	least, most, prefix := l.least, l.most, l.prefix
-	item := func(i int) *expr.Expr { return l.c.compile(l.c.itemTerms(l.s, i)) }
+	item := func(i int) *expr.Expr { return l.compile(l.s.itemTerms(i)) }
 	end := expr.Text("]")
 	// The items after the prefix.
 	others := expr.None
@@ -200,7 +145,7 @@ func (l *itemList) ways(at counting) (ways []itemWay) {
 		}
 		return ways
 	}
-	terms := l.c.itemTerms(l.s, min(at.items, l.prefix))
+	terms := l.s.itemTerms(min(at.items, l.prefix))
 	// For each contains, an item matches it, or does not, or need not be known.
 	n := len(l.s.contains)
 	for pick := range 1 << n {
@@ -221,7 +166,7 @@ func (l *itemList) ways(at counting) (ways []itemWay) {
 			}
 		}
 		if usable {
-			ways = append(ways, itemWay{l.c.compile(all), to})
+			ways = append(ways, itemWay{l.compile(all), to})
 		}
 	}
 	return ways

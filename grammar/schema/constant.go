@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/grammar/jsontext"
+	"github.com/ingotml/ingot/grammar/value"
 )
 
 // constants matches the constants of s that satisfy all its terms.
@@ -16,20 +16,20 @@ func (c *compiler) constants(s *shape) *expr.Expr {
 		if !c.holds(s, v) {
 			continue
 		}
-		if v.kind == typeArray || v.kind == typeObject {
-			parts = append(parts, constant(v))
+		if v.Kind == value.Array || v.Kind == value.Object {
+			parts = append(parts, value.Expr(v))
 		} else {
-			words = append(words, v.spellings()...)
+			words = append(words, v.Spellings()...)
 		}
 	}
 	return expr.Alt(append(parts, expr.Words(words))...)
 }
 
 // holds reports whether a constant satisfies the terms of s.
-func (c *compiler) holds(s *shape, v *value) bool {
+func (c *compiler) holds(s *shape, v *value.Value) bool {
 	if len(s.barred)+len(s.unions)+len(s.extras) == 0 && s.freeNumbers() && s.freeStrings() && s.freeObjects() &&
-		s.freeArrays() && v.kind != anyNumber {
-		return s.types&v.kind != 0 // nothing but constants
+		s.freeArrays() && v.Kind != value.AnyNumber {
+		return s.types&v.Kind != 0 // nothing but constants
 	}
 	for _, t := range s.terms {
 		if !c.valid(t, v) {
@@ -37,57 +37,6 @@ func (c *compiler) holds(s *shape, v *value) bool {
 		}
 	}
 	return true
-}
-
-// spellings returns the accepted texts of a scalar: strings unescaped, and with all non-ASCII characters escaped;
-// numbers as given, and as an integer or a decimal.
-func (v *value) spellings() []string {
-	plain := string(v.dump(nil, false))
-	out := []string{plain}
-	switch v.kind {
-	case typeString:
-		if ascii := string(v.dump(nil, true)); ascii != plain {
-			out = append(out, ascii)
-		}
-	case anyNumber:
-		r, ok := v.rational()
-		if !ok {
-			break
-		}
-		if text, ok := decimalText(r); ok && text != plain {
-			out = append(out, text)
-		}
-	}
-	return out
-}
-
-// decimalText returns a number without an exponent, or false if it is long.
-func decimalText(r *big.Rat) (string, bool) {
-	places, exact := r.FloatPrec()
-	text := r.FloatString(places)
-	return text, exact && len(text) <= jsontext.MaxNumber
-}
-
-// constant matches an array or an object.
-func constant(v *value) *expr.Expr {
-	var parts []*expr.Expr
-	for i, item := range v.items {
-		if i > 0 {
-			parts = append(parts, expr.Text(", "))
-		}
-		if v.kind == typeObject {
-			parts = append(parts, expr.Words(textValue(v.keys[i]).spellings()), expr.Text(": "))
-		}
-		if item.kind == typeArray || item.kind == typeObject {
-			parts = append(parts, constant(item))
-		} else {
-			parts = append(parts, expr.Words(item.spellings()))
-		}
-	}
-	if v.kind == typeArray {
-		return expr.Seq(expr.Text("["), expr.Seq(parts...), expr.Text("]"))
-	}
-	return expr.Seq(expr.Text("{"), expr.Seq(parts...), expr.Text("}"))
 }
 
 // evaluated are the parts of a value that schemas say something about.
@@ -108,16 +57,16 @@ func (e *evaluated) merge(o *evaluated) {
 func newEvaluated() *evaluated { return &evaluated{map[string]bool{}, map[int]bool{}} }
 
 // valid reports whether a constant satisfies a term.
-func (c *compiler) valid(t term, v *value) bool {
+func (c *compiler) valid(t term, v *value.Value) bool {
 	if t.only != "" { // a negated keyword: exact for one keyword as a schema of its own
-		t.schema = c.derive(t.schema, "only\x00"+t.only, func() *value { return onlyKeyword(t.schema, t.only) })
+		t.schema = c.derive(t.schema, "only\x00"+t.only, func() *value.Value { return onlyKeyword(t.schema, t.only) })
 		t.only = ""
 	}
 	return c.validate(t, v, newEvaluated()) != t.not
 }
 
 // onlyKeyword returns the schema with one keyword and those that belong to it.
-func onlyKeyword(schema *value, keyword string) *value {
+func onlyKeyword(schema *value.Value, keyword string) *value.Value {
 	keep := []string{keyword}
 	switch keyword {
 	case "if":
@@ -131,27 +80,27 @@ func onlyKeyword(schema *value, keyword string) *value {
 	case "type":
 		keep = append(keep, "nullable")
 	}
-	out := &value{kind: typeObject}
-	for i, k := range schema.keys {
+	out := &value.Value{Kind: value.Object}
+	for i, k := range schema.Keys {
 		if slices.Contains(keep, k) {
-			out.keys, out.items = append(out.keys, k), append(out.items, schema.items[i])
+			out.Keys, out.Items = append(out.Keys, k), append(out.Items, schema.Items[i])
 		}
 	}
 	return out
 }
 
 // validate reports whether a constant satisfies a schema, and notes what the schema evaluates.
-func (c *compiler) validate(t term, v *value, seen *evaluated) bool {
+func (c *compiler) validate(t term, v *value.Value, seen *evaluated) bool {
 	if !c.step(1, t.path) {
 		return false
 	}
-	t.in = c.doc.resourceOf(t.schema, t.in)
+	t.in = c.doc.ResourceOf(t.schema, t.in)
 	t.outer = c.enter(t.outer, t.in)
 	t.not = false
-	switch t.schema.kind {
-	case typeBoolean:
-		return t.schema.truth
-	case typeObject:
+	switch t.schema.Kind {
+	case value.Boolean:
+		return t.schema.Truth
+	case value.Object:
 	default:
 		c.fail(expr.ErrInvalid, t.path, "a schema must be an object or a boolean")
 		return false
@@ -162,14 +111,14 @@ func (c *compiler) validate(t term, v *value, seen *evaluated) bool {
 	}
 	// What has no meaning beyond merging is checked on a shape of this schema alone.
 	var s shape
-	s.types = anyType
-	alone := t.in.dialect.refAlone() && t.schema.get("$ref") != nil
+	s.types = value.AnyType
+	alone := t.in.Dialect.RefAlone() && t.schema.Get("$ref") != nil
 	var late []string
-	for i, k := range t.schema.keys {
+	for i, k := range t.schema.Keys {
 		if !c.applies(t, k) || alone && k != "$ref" {
 			continue
 		}
-		item := t.schema.items[i]
+		item := t.schema.Items[i]
 		if combines[k] {
 			if !c.validCombination(t, k, item, v, seen) {
 				return false
@@ -189,11 +138,11 @@ func (c *compiler) validate(t term, v *value, seen *evaluated) bool {
 		return false
 	}
 	for _, k := range late {
-		rest := t.sub(t.schema.get(k), "/"+k)
-		for i, item := range v.items {
-			if k == "unevaluatedProperties" && v.kind == typeObject && !seen.names[v.keys[i]] {
-				seen.names[v.keys[i]] = true
-			} else if k == "unevaluatedItems" && v.kind == typeArray && !seen.items[i] {
+		rest := t.sub(t.schema.Get(k), "/"+k)
+		for i, item := range v.Items {
+			if k == "unevaluatedProperties" && v.Kind == value.Object && !seen.names[v.Keys[i]] {
+				seen.names[v.Keys[i]] = true
+			} else if k == "unevaluatedItems" && v.Kind == value.Array && !seen.items[i] {
 				seen.items[i] = true
 			} else {
 				continue
@@ -207,12 +156,12 @@ func (c *compiler) validate(t term, v *value, seen *evaluated) bool {
 }
 
 // combines are the keywords that apply schemas to the same value.
-var combines = setOf([]string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef",
+var combines = value.SetOf([]string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef",
 	"$recursiveRef", "dependentRequired", "dependentSchemas", "dependencies"})
 
 // validCombination is validate for one keyword of combines.
-func (c *compiler) validCombination(t term, keyword string, item, v *value, seen *evaluated) bool {
-	holds := func(schema *value) bool {
+func (c *compiler) validCombination(t term, keyword string, item, v *value.Value, seen *evaluated) bool {
+	holds := func(schema *value.Value) bool {
 		mine := newEvaluated()
 		ok := c.validate(t.same(schema, ""), v, mine)
 		if ok {
@@ -231,10 +180,10 @@ func (c *compiler) validCombination(t term, keyword string, item, v *value, seen
 		if holds(item) {
 			next = "then"
 		}
-		schema := t.schema.get(next)
+		schema := t.schema.Get(next)
 		return schema == nil || holds(schema)
 	case "$ref", "$dynamicRef", "$recursiveRef":
-		to, ok := c.target(item.text, t)
+		to, ok := c.target(item.Text, t)
 		to.path = t.path + "/"
 		return ok && c.validate(to, v, seen)
 	case "dependentRequired", "dependentSchemas", "dependencies":
@@ -247,7 +196,7 @@ func (c *compiler) validCombination(t term, keyword string, item, v *value, seen
 		}
 		return true
 	}
-	for _, schema := range item.items {
+	for _, schema := range item.Items {
 		if holds(schema) {
 			matching++
 		}
@@ -258,37 +207,37 @@ func (c *compiler) validCombination(t term, keyword string, item, v *value, seen
 	case "oneOf":
 		return matching == 1
 	}
-	return matching == len(item.items)
+	return matching == len(item.Items)
 }
 
 // validShape reports whether a constant satisfies a shape without unions.
-func (c *compiler) validShape(s *shape, v *value, seen *evaluated, path string) bool {
-	if s.consts != nil && !slices.ContainsFunc(*s.consts, v.equal) {
+func (c *compiler) validShape(s *shape, v *value.Value, seen *evaluated, path string) bool {
+	if s.consts != nil && !slices.ContainsFunc(*s.consts, v.Equal) {
 		return false
 	}
-	kind := v.kind
+	kind := v.Kind
 	var r *big.Rat
-	if kind == anyNumber {
+	if kind == value.AnyNumber {
 		var ok bool
 		if r, ok = c.rational(v, path); !ok {
 			return false
 		}
-		kind = typeFraction
+		kind = value.Fraction
 		if r.IsInt() {
-			kind = typeInteger
+			kind = value.Integer
 		}
 	}
 	if s.types&kind == 0 {
 		return false
 	}
-	switch v.kind {
-	case anyNumber:
+	switch v.Kind {
+	case value.AnyNumber:
 		return s.numbers.Holds(r)
-	case typeString:
-		return c.validText(s, v.text, path)
-	case typeArray:
+	case value.String:
+		return c.validText(s, v.Text, path)
+	case value.Array:
 		return c.validArray(s, v, seen, path)
-	case typeObject:
+	case value.Object:
 		return c.validObject(s, v, seen, path)
 	}
 	return true
@@ -311,11 +260,11 @@ func (c *compiler) validText(s *shape, text, path string) bool {
 	return true
 }
 
-func (c *compiler) validArray(s *shape, v *value, seen *evaluated, path string) bool {
-	if len(v.items) < s.minItems || s.maxItems != nil && len(v.items) > *s.maxItems || s.unique && !v.unique() {
+func (c *compiler) validArray(s *shape, v *value.Value, seen *evaluated, path string) bool {
+	if len(v.Items) < s.minItems || s.maxItems != nil && len(v.Items) > *s.maxItems || s.unique && !v.Unique() {
 		return false
 	}
-	for i, item := range v.items {
+	for i, item := range v.Items {
 		for _, a := range s.arrays {
 			of := a.others
 			if i < len(a.prefix) {
@@ -331,7 +280,7 @@ func (c *compiler) validArray(s *shape, v *value, seen *evaluated, path string) 
 	}
 	for _, p := range s.contains {
 		n := 0
-		for i, item := range v.items {
+		for i, item := range v.Items {
 			if c.validate(p.term, item, newEvaluated()) {
 				n++
 				seen.items[i] = true
@@ -344,31 +293,21 @@ func (c *compiler) validArray(s *shape, v *value, seen *evaluated, path string) 
 	return true
 }
 
-// unique reports whether the items of an array differ.
-func (v *value) unique() bool {
-	for i, item := range v.items {
-		if slices.ContainsFunc(v.items[:i], item.equal) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *compiler) validObject(s *shape, v *value, seen *evaluated, path string) bool {
-	if len(v.keys) < s.minMembers || s.maxMembers != nil && len(v.keys) > *s.maxMembers ||
-		slices.ContainsFunc(s.required, func(n string) bool { return v.get(n) == nil }) ||
-		slices.ContainsFunc(s.absent, func(n string) bool { return v.get(n) != nil }) {
+func (c *compiler) validObject(s *shape, v *value.Value, seen *evaluated, path string) bool {
+	if len(v.Keys) < s.minMembers || s.maxMembers != nil && len(v.Keys) > *s.maxMembers ||
+		slices.ContainsFunc(s.required, func(n string) bool { return v.Get(n) == nil }) ||
+		slices.ContainsFunc(s.absent, func(n string) bool { return v.Get(n) != nil }) {
 		return false
 	}
-	for i, name := range v.keys {
+	for i, name := range v.Keys {
 		for _, n := range s.names {
-			if !c.validate(n, textValue(name), newEvaluated()) {
+			if !c.validate(n, value.Text(name), newEvaluated()) {
 				return false
 			}
 		}
 		for _, o := range s.objects {
 			for _, t := range o.termsOf(name) {
-				if seen.names[name] = true; !c.validate(t, v.items[i], newEvaluated()) {
+				if seen.names[name] = true; !c.validate(t, v.Items[i], newEvaluated()) {
 					return false
 				}
 			}

@@ -1,6 +1,10 @@
 package schema
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/ingotml/ingot/grammar/value"
+)
 
 // Depths and sizes of the search for a contradiction: beyond them two schemas may overlap.
 const (
@@ -19,7 +23,7 @@ func (c *compiler) contradicted(s *shape, depth int, left *int) bool {
 	case c.err != nil || s.types == 0:
 		return true
 	case s.consts != nil:
-		return !slices.ContainsFunc(*s.consts, func(v *value) bool { return c.holds(s, v) })
+		return !slices.ContainsFunc(*s.consts, func(v *value.Value) bool { return c.holds(s, v) })
 	case c.noValue(s, depth):
 		return true
 	case len(s.unions) == 0 || depth >= maxContradiction:
@@ -55,33 +59,33 @@ func (c *compiler) empty(all conjunction, depth int) bool {
 
 // noValue reports whether each type of s is provably without values, whatever its unions are.
 func (c *compiler) noValue(s *shape, depth int) bool {
-	if s.types&typeNull != 0 && !s.bars("null") {
+	if s.types&value.Null != 0 && !s.bars("null") {
 		return false
 	}
-	if s.types&typeBoolean != 0 && !(s.bars("true") && s.bars("false")) {
+	if s.types&value.Boolean != 0 && !(s.bars("true") && s.bars("false")) {
 		return false
 	}
 	// What is quick to see comes first.
 	n, r := c.numberRule(s, "#"), &s.strings
 	plain := len(r.patterns)+len(s.barred) == 0
 	switch {
-	case s.types&anyNumber != 0 && n.Free() && n.Fractions,
-		s.types&typeString != 0 && plain && (r.maxLength == nil || *r.maxLength >= r.minLength),
-		s.types&typeArray != 0 && s.freeArrays(), s.types&typeObject != 0 && s.freeObjects(),
-		s.types&typeArray != 0 && !c.noArray(s, depth), s.types&typeObject != 0 && !c.noObject(s, depth):
+	case s.types&value.AnyNumber != 0 && n.Free() && n.Fractions,
+		s.types&value.String != 0 && plain && (r.maxLength == nil || *r.maxLength >= r.minLength),
+		s.types&value.Array != 0 && s.freeArrays(), s.types&value.Object != 0 && s.freeObjects(),
+		s.types&value.Array != 0 && !c.noArray(s, depth), s.types&value.Object != 0 && !c.noObject(s, depth):
 		return false
 	}
-	if s.types&anyNumber != 0 {
+	if s.types&value.AnyNumber != 0 {
 		if is, known := n.Inhabited(); is {
 			return false
 		} else if known {
-			return s.types&typeString == 0 || plain || c.noText(s)
+			return s.types&value.String == 0 || plain || c.noText(s)
 		}
 		if d, err := c.numbers(n); err != nil || !d.Empty() {
 			return false
 		}
 	}
-	return s.types&typeString == 0 || plain || c.noText(s)
+	return s.types&value.String == 0 || plain || c.noText(s)
 }
 
 func (c *compiler) noText(s *shape) bool {
@@ -102,7 +106,7 @@ func (c *compiler) noArray(s *shape, depth int) bool {
 		return true
 	}
 	for i := range min(s.minItems, 8) {
-		if c.empty(c.itemTerms(s, i), depth+1) {
+		if c.empty(s.itemTerms(i), depth+1) {
 			return true
 		}
 	}
@@ -123,7 +127,7 @@ func (c *compiler) noObject(s *shape, depth int) bool {
 		return true
 	}
 	for _, name := range s.required {
-		if slices.Contains(s.absent, name) || c.empty(c.memberTerms(s, name), depth+1) {
+		if slices.Contains(s.absent, name) || c.empty(s.memberTerms(name), depth+1) {
 			return true
 		}
 	}

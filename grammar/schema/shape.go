@@ -5,17 +5,31 @@ import (
 
 	"github.com/ingotml/ingot/grammar/dfa"
 	"github.com/ingotml/ingot/grammar/number"
+	"github.com/ingotml/ingot/grammar/value"
 )
+
+func (s *shape) addPattern(p textPattern) {
+	if !slices.Contains(s.strings.patterns, p) {
+		s.strings.patterns = append(s.strings.patterns, p)
+	}
+}
+
+// bars reports whether s excludes a boolean or null.
+func (s *shape) bars(word string) bool {
+	return slices.ContainsFunc(s.barred, func(v *value.Value) bool {
+		return v.Kind&(value.Boolean|value.Null) != 0 && string(v.Dump(nil, false)) == word
+	})
+}
 
 // shape is the merged constraints of several schemas on a value.
 type shape struct {
-	types  typeSet
+	types  value.Types
 	bare   bool // a single union and no other constraint
-	consts *[]*value
-	barred []*value // constants that the value must not be
-	terms  []term   // all that was merged, for constants
-	unions []union  // one alternative of each must hold
-	held   []held   // every schema and keyword that was merged
+	consts *[]*value.Value
+	barred []*value.Value // constants that the value must not be
+	terms  []term         // all that was merged, for constants
+	unions []union        // one alternative of each must hold
+	held   []held         // every schema and keyword that was merged
 
 	numbers number.Rule
 	strings textRule
@@ -138,13 +152,13 @@ func (s *shape) freeArrays() bool {
 }
 
 // only restricts the constants of s to values.
-func (s *shape) only(values []*value) {
+func (s *shape) only(values []*value.Value) {
 	kept := values
 	if s.consts != nil {
 		kept = nil
-		had := newConstants(*s.consts)
+		had := value.NewConstants(*s.consts)
 		for _, v := range values {
-			if had.has(v) {
+			if had.Has(v) {
 				kept = append(kept, v)
 			}
 		}

@@ -5,13 +5,38 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ingotml/ingot/grammar/document"
+	"github.com/ingotml/ingot/grammar/value"
 )
+
+// Schemas often repeat alternatives: each of ten conditions asks for one of the same three definitions. Their
+// combinations are 3 to the 10, but after the first choice most of the others hold already.
+
+// held identifies a schema, or a keyword of it, that a shape satisfies.
+type held struct {
+	schema *value.Value
+	not    bool
+	only   string
+	outer  string
+}
+
+func (t term) held() held { return held{t.schema, t.not, t.only, t.outer} }
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func pointerPart(name string) string {
+	if !strings.ContainsAny(name, "~/") {
+		return name
+	}
+	return pointerEscapes.Replace(name)
+}
 
 // term is a schema that a value must satisfy, or, if not is set, must not.
 type term struct {
-	schema *value
+	schema *value.Value
 	path   string
-	in     *resource
+	in     *document.Resource
 	not    bool
 	only   string // the term is this keyword of the schema alone
 	scope  *scope // the innermost schema with unevaluated keywords around the term, for the same value
@@ -22,11 +47,11 @@ type term struct {
 // chain is the way by which schemas lead to each other for one value.
 type chain struct {
 	up     *chain
-	schema *value
+	schema *value.Value
 	not    bool
 }
 
-func (c *chain) has(schema *value, not bool) bool {
+func (c *chain) has(schema *value.Value, not bool) bool {
 	for ; c != nil; c = c.up {
 		if c.schema == schema && c.not == not {
 			return true
@@ -48,12 +73,12 @@ func (s *scope) within(o *scope) bool {
 }
 
 // sub returns the term of a schema for a part of the value: a property or an item.
-func (t term) sub(schema *value, path string) term {
+func (t term) sub(schema *value.Value, path string) term {
 	return term{schema: schema, path: t.path + path, in: t.in, outer: t.outer}
 }
 
 // same returns the term of a schema for the same value.
-func (t term) same(schema *value, path string) term {
+func (t term) same(schema *value.Value, path string) term {
 	t.schema, t.only = schema, ""
 	t.path += path
 	return t

@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/grammar/jsontext"
 	"github.com/ingotml/ingot/grammar/number"
 	"github.com/ingotml/ingot/grammar/regex"
+	"github.com/ingotml/ingot/grammar/value"
 )
 
 // search returns the automaton of the texts in which a pattern matches.
@@ -56,8 +57,8 @@ func (c *compiler) searchShort(pattern, path string) *dfa.DFA {
 // barredTexts returns the strings that s excludes.
 func (s *shape) barredTexts() (texts []string) {
 	for _, v := range s.barred {
-		if v.kind == typeString {
-			texts = append(texts, v.text)
+		if v.Kind == value.String {
+			texts = append(texts, v.Text)
 		}
 	}
 	slices.Sort(texts)
@@ -287,9 +288,9 @@ func (c *compiler) numbers(n *number.Rule) (*dfa.DFA, error) {
 // numberRule returns the constraints of s on numbers.
 func (c *compiler) numberRule(s *shape, path string) *number.Rule {
 	n := s.numbers
-	n.Integers, n.Fractions = s.types&typeInteger != 0, s.types&typeFraction != 0
+	n.Integers, n.Fractions = s.types&value.Integer != 0, s.types&value.Fraction != 0
 	for _, v := range s.barred {
-		if v.kind == anyNumber {
+		if v.Kind == value.AnyNumber {
 			if r, ok := c.rational(v, path); ok {
 				n.Excluded = append(n.Excluded, r)
 			}

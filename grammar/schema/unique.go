@@ -3,6 +3,7 @@ package schema
 import (
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/instance"
+	"github.com/ingotml/ingot/grammar/value"
 	"github.com/ingotml/ingot/internal/limits"
 )
 
@@ -12,7 +13,7 @@ import (
 // distinct prepares items that differ, and reports whether they can.
 func (l *itemList) distinct() bool {
 	if l.prefix == 0 && len(l.s.contains) == 0 {
-		choices, ok := l.c.choicesOf(l.c.itemTerms(l.s, 0))
+		choices, ok := l.c.choicesOf(l.s.itemTerms(0))
 		if ok && len(choices) <= maxChoices {
 			if l.choices = choices; l.most < 0 || l.most > len(choices) {
 				l.most = len(choices)
@@ -39,14 +40,14 @@ func (l *itemList) distinct() bool {
 
 // enough reports whether a required item always has a value that no item before it has.
 func (l *itemList) enough() instance.Amount {
-	terms := func(i int) conjunction { return l.c.itemTerms(l.s, min(i, l.prefix)) }
+	terms := func(i int) conjunction { return l.s.itemTerms(min(i, l.prefix)) }
 	for i := 1; i < min(l.least, l.prefix); i++ {
-		if has := l.c.values(terms(i), i+1); has != instance.Plenty {
+		if has := l.values(terms(i), i+1); has != instance.Plenty {
 			return has
 		}
 	}
 	if l.least > max(1, l.prefix) {
-		if has := l.c.values(terms(l.prefix), l.least); has != instance.Plenty {
+		if has := l.values(terms(l.prefix), l.least); has != instance.Plenty {
 			return has
 		}
 	}
@@ -61,10 +62,10 @@ func (l *itemList) enough() instance.Amount {
 		if l.prefix > 0 || required > 1 && l.most >= 0 {
 			return instance.Unknown
 		}
-		if p.least > 1 && l.c.values(append(terms(0), p.term), p.least) != instance.Plenty {
+		if p.least > 1 && l.values(append(terms(0), p.term), p.least) != instance.Plenty {
 			return instance.Unknown
 		}
-		if p.most >= 0 && l.least > 1 && l.c.values(append(terms(0), p.term.negated()), l.least) != instance.Plenty {
+		if p.most >= 0 && l.least > 1 && l.values(append(terms(0), p.term.negated()), l.least) != instance.Plenty {
 			return instance.Unknown
 		}
 	}
@@ -83,44 +84,44 @@ func (c *compiler) choicesOf(all conjunction) (choices []*expr.Expr, ok bool) {
 		}
 		s = c.shapeOf(conjunction{s.unions[0].parts[0]})
 	}
-	var values []*value
+	var values []*value.Value
 	switch {
 	case s.consts != nil:
 		for _, v := range *s.consts {
-			if c.holds(s, v) && !newConstants(values).has(v) {
+			if c.holds(s, v) && !value.NewConstants(values).Has(v) {
 				values = append(values, v)
 			}
 		}
-	case len(s.unions) == 0 && s.types&^(typeNull|typeBoolean) == 0:
-		if s.types&typeNull != 0 {
-			values = append(values, &value{kind: typeNull})
+	case len(s.unions) == 0 && s.types&^(value.Null|value.Boolean) == 0:
+		if s.types&value.Null != 0 {
+			values = append(values, &value.Value{Kind: value.Null})
 		}
-		if s.types&typeBoolean != 0 {
-			values = append(values, &value{kind: typeBoolean}, &value{kind: typeBoolean, truth: true})
+		if s.types&value.Boolean != 0 {
+			values = append(values, &value.Value{Kind: value.Boolean}, &value.Value{Kind: value.Boolean, Truth: true})
 		}
 	default:
 		return nil, false
 	}
 	for _, v := range values {
-		if v.kind == typeArray || v.kind == typeObject {
-			choices = append(choices, constant(v))
+		if v.Kind == value.Array || v.Kind == value.Object {
+			choices = append(choices, value.Expr(v))
 		} else {
-			choices = append(choices, expr.Words(v.spellings()))
+			choices = append(choices, expr.Words(v.Spellings()))
 		}
 	}
 	return choices, true
 }
 
 // values reports whether at least n values satisfy all terms. It writes texts of the schema until they suffice.
-func (c *compiler) values(all conjunction, n int) instance.Amount {
-	e := c.compile(all)
+func (l *itemList) values(all conjunction, n int) instance.Amount {
+	e := l.compile(all)
 	switch {
-	case c.err != nil:
+	case l.c.err != nil:
 		return instance.Unknown
 	case e.None():
 		return instance.Few
 	}
-	return c.sample(e, n)
+	return l.c.sample(e, n)
 }
 
 // sample is values for the texts of an expression.

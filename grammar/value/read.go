@@ -1,4 +1,4 @@
-package schema
+package value
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/ingotml/ingot/internal/limits/jsonread"
 )
 
-// readValue parses one JSON value.
-func readValue(source []byte) (*value, error) {
+// Read parses one JSON value.
+func Read(source []byte) (*Value, error) {
 	if len(source) > limits.GrammarSource {
 		return nil, expr.Errorf(expr.ErrLimit, "the schema has %d bytes; at most %d are allowed", len(source),
 			limits.GrammarSource)
@@ -25,12 +25,19 @@ func readValue(source []byte) (*value, error) {
 	return v, r.End()
 }
 
+// ReadPrefix parses the JSON value that source begins with, and returns its length.
+func ReadPrefix(source string) (v *Value, length int, err error) {
+	r := newReader([]byte(source))
+	v, err = r.value(0)
+	return v, r.Pos, err
+}
+
 // reader builds a value. Large schemas have thousands of values, of which most texts are equal: values are allocated
 // together, and equal texts once.
 type reader struct {
 	jsonread.Reader
 	texts  map[string]string
-	values []value
+	values []Value
 }
 
 func newReader(source []byte) *reader {
@@ -51,9 +58,9 @@ func faultError(f jsonread.Fault) error {
 }
 
 // made returns a new value.
-func (r *reader) made(v value) *value {
+func (r *reader) made(v Value) *Value {
 	if len(r.values) == cap(r.values) {
-		r.values = make([]value, 0, min(max(8, 2*cap(r.values)), 512))
+		r.values = make([]Value, 0, min(max(8, 2*cap(r.values)), 512))
 	}
 	r.values = append(r.values, v)
 	return &r.values[len(r.values)-1]
@@ -70,7 +77,7 @@ func (r *reader) text(b []byte) string {
 }
 
 // value reads a value within depth others. It bounds their number itself: jsonread counts no scalars.
-func (r *reader) value(depth int) (*value, error) {
+func (r *reader) value(depth int) (*Value, error) {
 	if depth > limits.GrammarNesting {
 		return nil, r.Fail(jsonread.Fault{Problem: jsonread.TooDeep, Offset: r.Pos})
 	}
@@ -78,46 +85,46 @@ func (r *reader) value(depth int) (*value, error) {
 	case '{':
 		return r.object(depth + 1)
 	case '[':
-		v := r.made(value{kind: typeArray})
+		v := r.made(Value{Kind: Array})
 		return v, r.Array(func(int) error {
 			item, err := r.value(depth + 1)
-			v.items = append(v.items, item)
+			v.Items = append(v.Items, item)
 			return err
 		})
 	case '"':
 		b, err := r.Str()
-		return r.made(value{kind: typeString, text: r.text(b)}), err
+		return r.made(Value{Kind: String, Text: r.text(b)}), err
 	case 't':
-		return r.made(value{kind: typeBoolean, truth: true}), r.Literal("true")
+		return r.made(Value{Kind: Boolean, Truth: true}), r.Literal("true")
 	case 'f':
-		return r.made(value{kind: typeBoolean}), r.Literal("false")
+		return r.made(Value{Kind: Boolean}), r.Literal("false")
 	case 'n':
-		return r.made(value{kind: typeNull}), r.Literal("null")
+		return r.made(Value{Kind: Null}), r.Literal("null")
 	}
 	b, err := r.Number()
-	return r.made(value{kind: anyNumber, text: r.text(b)}), err
+	return r.made(Value{Kind: AnyNumber, Text: r.text(b)}), err
 }
 
-func (r *reader) object(depth int) (*value, error) {
+func (r *reader) object(depth int) (*Value, error) {
 	const fewKeys = 16 // up to these, a scan finds a key that is there twice; beyond, a map does
-	v := r.made(value{kind: typeObject})
+	v := r.made(Value{Kind: Object})
 	var seen map[string]bool
 	return v, r.Object(func(key []byte) error {
 		k := r.text(key)
-		if len(v.keys) == fewKeys {
+		if len(v.Keys) == fewKeys {
 			seen = make(map[string]bool, 2*fewKeys)
-			for _, k := range v.keys {
+			for _, k := range v.Keys {
 				seen[k] = true
 			}
 		}
-		if seen[k] || seen == nil && slices.Contains(v.keys, k) {
+		if seen[k] || seen == nil && slices.Contains(v.Keys, k) {
 			return expr.Errorf(expr.ErrInvalid, "the schema has the key %q twice in one object, at byte %d", k, r.Pos)
 		}
-		if v.keys = append(v.keys, k); seen != nil {
+		if v.Keys = append(v.Keys, k); seen != nil {
 			seen[k] = true
 		}
 		item, err := r.value(depth)
-		v.items = append(v.items, item)
+		v.Items = append(v.Items, item)
 		return err
 	})
 }

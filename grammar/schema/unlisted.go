@@ -96,7 +96,7 @@ func (c *compiler) groups(s *shape, names []string, path string) []group {
 		if at.names != nil && at.names.Empty() {
 			continue
 		}
-		groups = append(groups, group{at.names, key, c.combine(s, func(o *objectPart) (all []term) {
+		groups = append(groups, group{at.names, key, s.combine(func(o *objectPart) (all []term) {
 			for _, p := range o.patterns {
 				if slices.Contains(at.matched, p.pattern) {
 					all = append(all, p.term)
@@ -146,72 +146,12 @@ func (c *compiler) nameDepth() int {
 // maxGroups bounds the ways in which patterns combine.
 const maxGroups = 64
 
-// nameTexts returns the names that all terms allow.
-func (c *compiler) nameTexts(all conjunction, path string) *dfa.DFA {
-	s := c.shapeOf(all)
-	s.types &= typeString
-	d := c.textsOf(s, path, 0)
-	if d == nil {
-		d = dfa.Any()
-	}
-	return d
-}
+// other is unlisted properties with one schema: their names, and what follows.
+type other struct{ name, value *expr.Expr }
 
-// textsOf returns the strings of a shape that may have unions; nil after an error.
-func (c *compiler) textsOf(s *shape, path string, depth int) *dfa.DFA {
-	none := func() *dfa.DFA { d, _ := dfa.Words(nil); return d }
-	switch {
-	case c.err != nil:
-		return nil
-	case s.types&typeString == 0:
-		return none()
-	case s.consts != nil:
-		var words []string
-		for _, v := range *s.consts {
-			if v.kind == typeString && c.holds(s, v) {
-				words = append(words, v.text)
-			}
-		}
-		d, err := dfa.Words(words)
-		c.failAt(path, err)
-		return d
-	case len(s.unions) == 0:
-		return c.texts(s, path)
-	case depth > 20:
-		c.fail(expr.ErrLimit, path, "alternatives of property names nest more than 20 levels deep")
-		return nil
-	}
-	// The alternatives of each union are one automaton: their combinations are never expanded.
-	base := s.clone()
-	base.unions = nil
-	all := c.texts(base, path)
-	for _, u := range s.unions {
-		if c.err != nil || all.Empty() {
-			break
-		}
-		union := none()
-		for i, t := range u.parts {
-			one := &shape{types: typeString}
-			if u.one {
-				for _, o := range c.others(&shape{types: anyType}, u.parts, i) {
-					c.add(one, o)
-				}
-			}
-			c.add(one, t)
-			one.types &= typeString
-			d := c.textsOf(one, path, depth+1)
-			if d == nil || c.err != nil {
-				return nil
-			}
-			var err error
-			union, err = dfa.Union(union, d)
-			c.failAt(path, err)
-		}
-		if c.err == nil {
-			var err error
-			all, err = dfa.Intersect(all, union)
-			c.failAt(path, err)
-		}
-	}
-	return all
+func (o other) member() *expr.Expr { return expr.Seq(o.name, o.value) }
+
+// next matches a property whose name differs from those before it, and its separator.
+func (o other) next() *expr.Expr {
+	return expr.Seq(expr.Distinct(expr.Seq(expr.Text(", "), o.name)), o.value)
 }
