@@ -65,8 +65,9 @@ func (d Dialect) RefAlone() bool { return d != AnyDraft && d <= draft7 }
 
 // Annotations are the keywords that do not constrain values. Definitions are compiled when something refers to them.
 var Annotations = value.SetOf([]string{"title", "description", "default", "examples", "example", "$comment", "$schema",
-	"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$defs", "definitions", "$vocabulary", "deprecated", "readOnly",
-	"writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml", "id"})
+	"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$defs", "definitions", "$vocabulary", "deprecated",
+	"readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs",
+	"xml", "id"})
 
 // Keywords by what they hold, for the walk over a document's schemas.
 var (

@@ -6,13 +6,11 @@ package ebnf
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/schema"
-	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/grammar/syntax"
 )
 
 // Compile returns the texts of an EBNF grammar, and what the best effort of its schemas left out.
@@ -20,319 +18,143 @@ func Compile(ctx context.Context, source string, o schema.Options) (*expr.Expr, 
 	if err := expr.CheckSource(source); err != nil {
 		return nil, nil, err
 	}
-	p := &parser{ctx: ctx, source: source, rules: map[string]*expr.Rule{}, defined: map[string]bool{},
-		used: map[string]int{}, schemas: schema.Inline{Options: o}}
-	if err := p.parse(); err != nil {
-		return nil, nil, err
+	p := &parser{ctx: ctx, rules: map[string]*expr.Rule{}, schemas: schema.Inline{Options: o}}
+	p.Depth = -1 // only what stands in parentheses is nested
+	bodies := p.parse(source)
+	for _, s := range p.used {
+		if p.rules[s.Text] == nil {
+			p.Fail(expr.ErrInvalid, s.At, "rule %s is not defined", s.Text)
+		}
+	}
+	switch {
+	case p.Err != nil:
+		return nil, nil, p.Err
+	case p.start == nil:
+		return nil, nil, expr.Errorf(expr.ErrInvalid, "the grammar has no rules")
+	}
+	for r, body := range bodies {
+		r.Body = body.Body(r, p.leaf)
 	}
 	return expr.Call(p.start), p.schemas.LeftOut, nil
 }
 
 type parser struct {
+	syntax.Parser
 	ctx     context.Context
-	source  string
-	at      int
-	depth   int
 	rules   map[string]*expr.Rule
-	defined map[string]bool
-	used    map[string]int // by rule name: offset of the first call
+	used    []syntax.Symbol // names of rules
 	start   *expr.Rule
 	schemas schema.Inline
-	err     error
 }
 
-func (p *parser) parse() error {
-	p.space()
-	for p.at < len(p.source) && p.err == nil {
-		from := p.at
-		name := p.name()
-		if name == "" {
-			p.fail(expr.ErrInvalid, "expected a rule name")
+// leaf returns the texts of a call or of an operand.
+func (p *parser) leaf(n *syntax.Node) *expr.Expr {
+	if n.Op == syntax.Name {
+		return expr.Call(p.rules[n.Text])
+	}
+	return n.Expr
+}
+
+// parse returns the bodies of all rules.
+func (p *parser) parse(source string) map[*expr.Rule]*syntax.Node {
+	bodies := map[*expr.Rule]*syntax.Node{}
+	for p.Start(p.ctx, source, p); p.Next.Kind != syntax.End && p.Err == nil; p.Take(";") {
+		if p.Next.Kind != name {
+			p.Fail(expr.ErrInvalid, p.Next.At, "expected a rule name")
 			break
 		}
-		if !p.define() {
-			p.fail(expr.ErrInvalid, "expected ::= after the name %s", name)
+		s := p.Advance()
+		if !p.Take("::=") && !p.Take("=") {
+			p.Fail(expr.ErrInvalid, p.Next.At, "expected ::= after the name %s", s.Text)
 			break
 		}
-		r := p.rule(name)
-		if p.defined[name] {
-			p.at = from
-			p.fail(expr.ErrInvalid, "rule %s is defined twice", name)
+		if p.rules[s.Text] != nil {
+			p.Fail(expr.ErrInvalid, s.At, "rule %s is defined twice", s.Text)
 			break
 		}
-		p.defined[name] = true
-		if p.start == nil || name == "root" {
+		r := &expr.Rule{Name: s.Text, Body: expr.None}
+		p.rules[s.Text] = r
+		if p.start == nil || s.Text == "root" {
 			p.start = r
 		}
-		p.ruleBody(r)
-		if p.peek() == ';' {
-			p.at++
-			p.space()
+		bodies[r] = p.Alternatives()
+	}
+	return bodies
+}
+
+// name is the kind of a symbol that names a rule.
+const name = syntax.Own
+
+// Scan returns a name, ::= or one character: the operands are read by their characters.
+func (p *parser) Scan() syntax.Symbol {
+	p.Space(" \t\r\n", "#")
+	from := p.At
+	rest := p.Source[from:]
+	kind, length := syntax.Operator, 1
+	switch n := syntax.NameLength(rest); {
+	case rest == "":
+		return syntax.Symbol{Kind: syntax.End, At: from}
+	case n > 0:
+		kind, length = name, n
+	case len(rest) >= 3 && rest[:3] == "::=":
+		length = 3
+	default:
+		_, length = utf8.DecodeRuneInString(rest)
+	}
+	p.At += length
+	return syntax.Symbol{Kind: kind, Text: rest[:length], At: from}
+}
+
+// Another reports whether another alternative follows.
+func (p *parser) Another() bool { return p.Take("|") }
+
+// Ends reports whether a sequence ends: also before the name of the next rule.
+func (p *parser) Ends() bool {
+	if p.Next.Kind != name {
+		return p.Next.Kind == syntax.End || p.Is("|") || p.Is(")") || p.Is(";") || p.Is("\x00")
+	}
+	at, next := p.At, p.Next
+	p.Advance()
+	defines := p.Is("::=") || p.Is("=")
+	p.At, p.Next = at, next
+	return defines
+}
+
+// Part reads an operand and its repetitions.
+func (p *parser) Part() *syntax.Node { return p.Repeated(p.operand()) }
+
+func (p *parser) operand() *syntax.Node {
+	s := p.Next
+	switch s.Text {
+	case "(":
+		p.Advance()
+		n := p.Alternatives()
+		if !p.Take(")") {
+			p.Fail(expr.ErrInvalid, p.Next.At, "a group has no closing )")
 		}
+		return &syntax.Node{Op: syntax.Seq, Subs: []*syntax.Node{n}} // its alternatives are not those of the rule
+	case `"`, "'":
+		return p.made(p.literal(s.Text[0]))
+	case "[":
+		return p.made(p.class())
+	case ".":
+		return p.made(expr.UTF8(expr.RuneSet{'\n', '\n'}.Not()))
+	case "%":
+		return p.made(p.schema())
+	case "<", "!":
+		return p.made(p.token())
 	}
-	if p.err != nil {
-		return p.err
+	if s.Kind != name {
+		r, _ := utf8.DecodeRuneInString(s.Text)
+		p.Fail(expr.ErrInvalid, s.At, "unexpected %q", r)
+		return &syntax.Node{}
 	}
-	if p.start == nil {
-		return expr.Errorf(expr.ErrInvalid, "the grammar has no rules")
-	}
-	for name, at := range p.used {
-		if !p.defined[name] {
-			p.at = at
-			p.fail(expr.ErrInvalid, "rule %s is not defined", name)
-		}
-	}
-	return p.err
+	p.used = append(p.used, p.Advance())
+	return &syntax.Node{Op: syntax.Name, Text: s.Text}
 }
 
-// ruleBody parses the alternatives of a rule.
-func (p *parser) ruleBody(r *expr.Rule) {
-	var alts []*expr.Expr
-	for {
-		alts = append(alts, p.sequence())
-		if p.err != nil || p.peek() != '|' {
-			break
-		}
-		p.at++
-		p.space()
-	}
-	r.Body = expr.LeftRecursive(r, alts)
-}
-
-func (p *parser) rule(name string) *expr.Rule {
-	r, ok := p.rules[name]
-	if !ok {
-		r = &expr.Rule{Name: name, Body: expr.None}
-		p.rules[name] = r
-	}
-	return r
-}
-
-// fail records the first error, with its line.
-func (p *parser) fail(kind error, format string, args ...any) {
-	if p.err == nil {
-		line := 1 + strings.Count(p.source[:min(p.at, len(p.source))], "\n")
-		p.err = expr.Errorf(kind, "line %d: "+format, append([]any{line}, args...)...)
-	}
-}
-
-func (p *parser) peek() byte {
-	if p.at < len(p.source) {
-		return p.source[p.at]
-	}
-	return 0
-}
-
-// space skips white space and comments.
-func (p *parser) space() {
-	for p.at < len(p.source) {
-		switch p.source[p.at] {
-		case ' ', '\t', '\r', '\n':
-			p.at++
-		case '#':
-			for p.at < len(p.source) && p.source[p.at] != '\n' {
-				p.at++
-			}
-		default:
-			return
-		}
-	}
-}
-
-func (p *parser) name() string {
-	from := p.at
-	for p.at < len(p.source) {
-		c := p.source[p.at]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-		if !letter && (p.at == from || c != '-' && (c < '0' || c > '9')) {
-			break
-		}
-		p.at++
-	}
-	name := p.source[from:p.at]
-	if name != "" {
-		p.space()
-	}
-	return name
-}
-
-// define consumes the definition operator and reports whether there is one.
-func (p *parser) define() bool {
-	for _, sign := range []string{"::=", "="} {
-		if strings.HasPrefix(p.source[p.at:], sign) {
-			p.at += len(sign)
-			p.space()
-			return true
-		}
-	}
-	return false
-}
-
-func (p *parser) alternatives() *expr.Expr {
-	if p.depth++; p.depth > limits.GrammarNesting {
-		p.fail(expr.ErrLimit, "groups are nested more than %d levels deep", limits.GrammarNesting)
-		return expr.None
-	}
-	defer func() { p.depth-- }()
-	parts := []*expr.Expr{p.sequence()}
-	for p.err == nil && p.peek() == '|' {
-		p.at++
-		p.space()
-		parts = append(parts, p.sequence())
-	}
-	return expr.Alt(parts...)
-}
-
-// sequence parses up to one of | ) ; or the end, or the name of the next rule.
-func (p *parser) sequence() *expr.Expr {
-	var parts []*expr.Expr
-	for p.err == nil {
-		if p.err = p.ctx.Err(); p.err != nil {
-			break
-		}
-		var e *expr.Expr
-		switch c := p.peek(); c {
-		case '"', '\'':
-			e = p.literal(c)
-		case '[':
-			e = p.class()
-		case '.':
-			p.at++
-			e = expr.UTF8(expr.RuneSet{'\n', '\n'}.Not())
-		case '(':
-			p.at++
-			p.space()
-			e = p.alternatives()
-			if p.err == nil && p.peek() != ')' {
-				p.fail(expr.ErrInvalid, "a group has no closing )")
-			}
-			p.at++
-		case '%':
-			e = p.schema()
-		case '<', '!':
-			e = p.token()
-		case 0, '|', ')', ';':
-			return expr.Seq(parts...)
-		default:
-			from := p.at
-			name := p.name()
-			if name == "" {
-				r, _ := utf8.DecodeRuneInString(p.source[p.at:])
-				p.fail(expr.ErrInvalid, "unexpected %q", r)
-				return expr.None
-			}
-			next := p.at
-			if p.define() {
-				p.at = from
-				return expr.Seq(parts...)
-			}
-			p.at = next
-			if _, ok := p.used[name]; !ok {
-				p.used[name] = from
-			}
-			e = expr.Call(p.rule(name))
-		}
-		p.space()
-		parts = append(parts, p.repeated(e))
-	}
-	return expr.None
-}
-
-// token parses a token terminal, as in llama.cpp's GBNF: <name>, <[id]>, or ! and one of them for all other tokens.
-func (p *parser) token() *expr.Expr {
-	negated := p.peek() == '!'
-	if negated {
-		p.at++
-	}
-	if p.peek() != '<' {
-		p.fail(expr.ErrInvalid, "expected a token such as <think> or <[10]> after !")
-		return expr.None
-	}
-	t, length, problem := expr.ParseTokens(p.source[p.at:])
-	if problem != "" {
-		p.fail(expr.ErrInvalid, "%s", problem)
-		return expr.None
-	}
-	p.at += length
-	if negated {
-		t = t.Complement()
-	}
-	return expr.Token(t)
-}
-
-// schema parses %json and the schema after it.
-func (p *parser) schema() *expr.Expr {
-	const sign = "%json"
-	if !strings.HasPrefix(p.source[p.at:], sign) {
-		p.fail(expr.ErrInvalid, "expected %s and a JSON schema", sign)
-		return expr.None
-	}
-	p.at += len(sign)
-	e, length, err := p.schemas.Compile(p.ctx, p.source[p.at:])
-	switch {
-	case err != nil:
-		p.fail(err, "after %s", sign)
-		return expr.None
-	case e.None():
-		p.fail(expr.ErrInvalid, "no value satisfies the schema")
-	}
-	p.at += length
-	return e
-}
-
-func (p *parser) repeated(e *expr.Expr) *expr.Expr {
-	for n := 0; p.err == nil; n++ {
-		if n > limits.GrammarNesting {
-			p.fail(expr.ErrLimit, "more than %d nested repetitions", limits.GrammarNesting)
-			break
-		}
-		switch p.peek() {
-		case '?':
-			e = expr.Opt(e)
-		case '*':
-			e = expr.Repeat(e, 0, -1)
-		case '+':
-			e = expr.Repeat(e, 1, -1)
-		case '{':
-			e = p.counted(e)
-		default:
-			return e
-		}
-		p.at++
-		p.space()
-	}
-	return e
-}
-
-// counted parses {n}, {n,} or {n,m}, and stops before the closing brace.
-func (p *parser) counted(e *expr.Expr) *expr.Expr {
-	const longest = 64
-	length := strings.IndexByte(p.source[p.at:min(len(p.source), p.at+longest)], '}')
-	if length < 0 {
-		p.fail(expr.ErrInvalid, "a repetition has no closing }")
-		return e
-	}
-	text := p.source[p.at+1 : p.at+length]
-	from, to, span := strings.Cut(text, ",")
-	least, err := strconv.ParseUint(strings.TrimSpace(from), 10, 31)
-	most := int64(least)
-	if span {
-		if most = -1; strings.TrimSpace(to) != "" {
-			m, bad := strconv.ParseUint(strings.TrimSpace(to), 10, 31)
-			if bad != nil {
-				err = bad
-			}
-			most = int64(m)
-		}
-	}
-	if err != nil || most >= 0 && most < int64(least) {
-		p.fail(expr.ErrInvalid, "{%s} is not a valid repetition count", text)
-		return e
-	}
-	if least > limits.GrammarRepeat || most > limits.GrammarRepeat {
-		p.fail(expr.ErrLimit, "repetition count {%s}; at most %d", text, limits.GrammarRepeat)
-		return e
-	}
-	p.at += length
-	return expr.Repeat(e, int(least), int(most))
+// made returns the node of an operand that ends before At.
+func (p *parser) made(e *expr.Expr) *syntax.Node {
+	p.Advance()
+	return &syntax.Node{Op: syntax.OwnOp, Expr: e}
 }

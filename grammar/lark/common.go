@@ -2,6 +2,7 @@ package lark
 
 import (
 	"encoding/json"
+	"github.com/ingotml/ingot/grammar/syntax"
 	"maps"
 	"slices"
 	"strings"
@@ -40,9 +41,9 @@ var common = map[string]string{
 
 func commonNames() []string { return slices.Sorted(maps.Keys(common)) }
 
-func commonTerminal(name string) *node {
+func commonTerminal(name string) *syntax.Node {
 	if r, ok := common[name]; ok {
-		return &node{op: opPattern, text: "/" + r + "/"}
+		return &syntax.Node{Op: opPattern, Text: "/" + r + "/"}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/grammar/dfa"
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/schema"
+	"github.com/ingotml/ingot/grammar/syntax"
 	"github.com/ingotml/ingot/internal/limits"
 )
 
@@ -18,9 +19,9 @@ func Compile(ctx context.Context, source string, o schema.Options) (*expr.Expr, 
 	if err := expr.CheckSource(source); err != nil {
 		return nil, nil, err
 	}
-	p := &parser{source: source, defs: map[string]*definition{}}
-	if p.parse(); p.err != nil {
-		return nil, nil, p.err
+	p := &parser{defs: map[string]*definition{}}
+	if p.parse(ctx, source); p.Err != nil {
+		return nil, nil, p.Err
 	}
 	c := &compiler{parser: p, ctx: ctx, machines: map[string]*dfa.DFA{}, open: map[string]bool{},
 		rules: map[string]*expr.Rule{}, lexemes: map[string]*expr.Expr{}, schemas: schema.Inline{Options: o}}
@@ -28,19 +29,19 @@ func Compile(ctx context.Context, source string, o schema.Options) (*expr.Expr, 
 		return nil, nil, expr.Errorf(expr.ErrInvalid, "the grammar has no rule named start")
 	}
 	if len(p.ignored) > 0 {
-		all := &node{op: opAlt, at: p.ignored[0].at, subs: p.ignored}
-		if skipped := c.machine(all); p.err == nil {
+		all := &syntax.Node{Op: syntax.Alt, At: p.ignored[0].At, Subs: p.ignored}
+		if skipped := c.machine(all); p.Err == nil {
 			c.skipped = skipped.Lexeme(false)
 		}
 	}
 	// A rule is compiled when it is first called; calls beneath it wait in pending, so that recursion is bounded.
-	start := c.call(p.defs["start"], 0)
-	for len(c.pending) > 0 && p.err == nil {
+	start := c.call(p.defs["start"])
+	for len(c.pending) > 0 && p.Err == nil {
 		d := c.pending[0]
 		c.pending = c.pending[1:]
 		c.rules[d.name].Body = c.body(d)
 	}
-	return start, c.schemas.LeftOut, p.err
+	return start, c.schemas.LeftOut, p.Err
 }
 
 type compiler struct {
@@ -57,7 +58,7 @@ type compiler struct {
 }
 
 // call returns a call of a rule.
-func (c *compiler) call(d *definition, at int) *expr.Expr {
+func (c *compiler) call(d *definition) *expr.Expr {
 	r, ok := c.rules[d.name]
 	if !ok {
 		r = &expr.Rule{Name: d.name, Body: expr.None}
@@ -71,86 +72,68 @@ func (c *compiler) call(d *definition, at int) *expr.Expr {
 func (c *compiler) body(d *definition) *expr.Expr {
 	switch {
 	case d.suffix != nil:
-		return c.lexeme("suffix "+d.name, &node{op: opSeq, at: d.at, subs: []*node{d.body, d.suffix}}, true)
+		whole := &syntax.Node{Op: syntax.Seq, At: d.at, Subs: []*syntax.Node{d.body, d.suffix}}
+		return c.lexeme("suffix "+d.name, whole, true)
 	case d.lazy:
 		return c.lexeme("lazy "+d.name, d.body, true)
 	}
-	alts := []*node{d.body}
-	if d.body.op == opAlt {
-		alts = d.body.subs
-	}
-	parts := make([]*expr.Expr, len(alts))
-	for i, n := range alts {
-		parts[i] = c.expr(n)
-	}
-	return expr.LeftRecursive(c.rules[d.name], parts)
+	return d.body.Body(c.rules[d.name], c.leaf)
 }
 
-// expr returns the texts of a part of a rule.
-func (c *compiler) expr(n *node) *expr.Expr {
-	if c.err == nil {
-		c.err = c.ctx.Err()
+// leaf returns the texts of a part of a rule that has no parts.
+func (c *compiler) leaf(n *syntax.Node) *expr.Expr {
+	if c.Err == nil {
+		c.Err = c.ctx.Err()
 	}
-	if c.err != nil {
+	if c.Err != nil {
 		return expr.None
 	}
-	switch n.op {
-	case opAlt, opSeq:
-		parts := make([]*expr.Expr, len(n.subs))
-		for i, s := range n.subs {
-			parts[i] = c.expr(s)
-		}
-		if n.op == opAlt {
-			return expr.Alt(parts...)
-		}
-		return expr.Seq(parts...)
-	case opRepeat:
-		return expr.Repeat(c.expr(n.subs[0]), n.min, n.max)
-	case opName:
-		switch d := c.defs[n.text]; {
+	switch n.Op {
+	case syntax.Name:
+		switch d := c.defs[n.Text]; {
 		case d == nil:
-			c.fail(expr.ErrInvalid, n.at, "%s is not defined", n.text)
+			c.Fail(expr.ErrInvalid, n.At, "%s is not defined", n.Text)
 			return expr.None
 		case !d.terminal:
-			return c.call(d, n.at)
+			return c.call(d)
 		}
 	case opToken:
-		t, _, _ := expr.ParseTokens(n.text)
+		t, _, _ := expr.ParseTokens(n.Text)
 		return c.spaced(expr.Token(t))
 	case opJSON:
-		e, _, err := c.schemas.Compile(c.ctx, n.text)
+		e, _, err := c.schemas.Compile(c.ctx, n.Text)
 		switch {
 		case err != nil:
-			c.fail(err, n.at, "after %%json")
+			c.Fail(err, n.At, "after %%json")
 			return expr.None
 		case e.None():
-			c.fail(expr.ErrInvalid, n.at, "no value satisfies the schema")
+			c.Fail(expr.ErrInvalid, n.At, "no value satisfies the schema")
 		}
 		return c.spaced(e)
 	case opAnd, opNot:
 		const why = "%s outside of terminals; give the rule a name in upper case"
-		c.fail(expr.ErrUnsupported, n.at, why, map[op]string{opAnd: "&", opNot: "~"}[n.op])
+		c.Fail(expr.ErrUnsupported, n.At, why, map[syntax.Op]string{opAnd: "&", opNot: "~"}[n.Op])
 		return expr.None
 	}
-	return c.lexeme(n.source(), n, false)
+	return c.lexeme(key(n), n, false)
 }
 
-// source returns a text that equal lexemes share.
-func (n *node) source() string {
-	out := string(rune('a'+n.op)) + n.text
-	for _, s := range n.subs {
-		out += " " + s.source()
+// key returns a text that equal lexemes share.
+func key(n *syntax.Node) string {
+	out := string(rune('a'+n.Op)) + n.Text
+	for _, s := range n.Subs {
+		out += " " + key(s)
 	}
 	return out
 }
 
 // lexeme returns the texts of n, a regular expression, as a lexeme.
-func (c *compiler) lexeme(key string, n *node, lazy bool) *expr.Expr {
-	if e, ok := c.lexemes[key]; ok {
+func (c *compiler) lexeme(source string, n *syntax.Node, lazy bool) *expr.Expr {
+	if e, ok := c.lexemes[source]; ok {
 		return e
 	}
 	d := c.machine(n)
-	if c.err != nil {
+	if c.Err != nil {
 		return expr.None
 	}
 	e := d.Lexeme(lazy)
@@ -162,7 +145,7 @@ func (c *compiler) lexeme(key string, n *node, lazy bool) *expr.Expr {
 	default:
 		e = c.spaced(e)
 	}
-	c.lexemes[key] = e
+	c.lexemes[source] = e
 	return e
 }
 
@@ -175,13 +158,13 @@ func (c *compiler) spaced(e *expr.Expr) *expr.Expr {
 }
 
 // machine returns the automaton of a regular expression.
-func (c *compiler) machine(n *node) *dfa.DFA {
+func (c *compiler) machine(n *syntax.Node) *dfa.DFA {
 	r := c.regular(n)
-	if c.err != nil {
+	if c.Err != nil {
 		return &dfa.DFA{}
 	}
 	d, err := dfa.Compile(r)
-	return c.counted(d, err, n.at)
+	return c.counted(d, err, n.At)
 }
 
 // counted bounds the states of all automata.
@@ -192,91 +175,91 @@ func (c *compiler) counted(d *dfa.DFA, err error, at int) *dfa.DFA {
 		}
 	}
 	if err != nil {
-		c.fail(err, at, "a terminal")
+		c.Fail(err, at, "a terminal")
 		return &dfa.DFA{}
 	}
 	return d
 }
 
 // regular returns the regular expression of a part of a terminal.
-func (c *compiler) regular(n *node) dfa.Node {
-	if c.err == nil {
-		c.err = c.ctx.Err()
+func (c *compiler) regular(n *syntax.Node) dfa.Node {
+	if c.Err == nil {
+		c.Err = c.ctx.Err()
 	}
-	if c.err != nil {
+	if c.Err != nil {
 		return dfa.Alt()
 	}
-	sub := func(i int) dfa.Node { return c.regular(n.subs[i]) }
-	switch n.op {
-	case opAlt, opSeq:
-		parts := make([]dfa.Node, len(n.subs))
-		for i := range n.subs {
+	sub := func(i int) dfa.Node { return c.regular(n.Subs[i]) }
+	switch n.Op {
+	case syntax.Alt, syntax.Seq:
+		parts := make([]dfa.Node, len(n.Subs))
+		for i := range n.Subs {
 			parts[i] = sub(i)
 		}
-		if n.op == opAlt {
+		if n.Op == syntax.Alt {
 			return dfa.Alt(parts...)
 		}
 		return dfa.Cat(parts...)
-	case opRepeat:
-		return dfa.Repeat(sub(0), n.min, n.max)
-	case opName:
+	case syntax.Repeat:
+		return dfa.Repeat(sub(0), n.Min, n.Max)
+	case syntax.Name:
 		return c.terminal(n)
 	case opText:
 		return c.literal(n)
 	case opRange:
-		from, to := []rune(c.unquote(n.subs[0])), []rune(c.unquote(n.subs[1]))
+		from, to := []rune(c.unquote(n.Subs[0])), []rune(c.unquote(n.Subs[1]))
 		if len(from) != 1 || len(to) != 1 || to[0] < from[0] {
-			c.fail(expr.ErrInvalid, n.at, "a range is between two characters in order")
+			c.Fail(expr.ErrInvalid, n.At, "a range is between two characters in order")
 			return dfa.Alt()
 		}
 		return dfa.Set(expr.RuneSetOf([]rune{from[0], to[0]}))
 	case opPattern:
-		r, err := parsePattern(n.text)
+		r, err := parsePattern(n.Text)
 		if err != nil {
-			c.fail(err, n.at, "in %s", expr.Clip(n.text))
+			c.Fail(err, n.At, "in %s", expr.Clip(n.Text))
 		}
 		return r
 	case opAnd:
-		both, err := dfa.Intersect(c.machine(n.subs[0]), c.machine(n.subs[1]))
-		return dfa.Machine(c.counted(both, err, n.at))
+		both, err := dfa.Intersect(c.machine(n.Subs[0]), c.machine(n.Subs[1]))
+		return dfa.Machine(c.counted(both, err, n.At))
 	case opNot:
-		not, err := dfa.Not(c.machine(n.subs[0]))
-		return dfa.Machine(c.counted(not, err, n.at))
+		not, err := dfa.Not(c.machine(n.Subs[0]))
+		return dfa.Machine(c.counted(not, err, n.At))
 	case opRegex:
 		return c.substring(n)
 	}
-	c.fail(expr.ErrUnsupported, n.at, "a token or %%json in a terminal")
+	c.Fail(expr.ErrUnsupported, n.At, "a token or %%json in a terminal")
 	return dfa.Alt()
 }
 
 // terminal returns the regular expression of a terminal by its name.
-func (c *compiler) terminal(n *node) dfa.Node {
-	d := c.defs[n.text]
+func (c *compiler) terminal(n *syntax.Node) dfa.Node {
+	d := c.defs[n.Text]
 	switch {
 	case d == nil:
-		c.fail(expr.ErrInvalid, n.at, "%s is not defined", n.text)
+		c.Fail(expr.ErrInvalid, n.At, "%s is not defined", n.Text)
 	case !d.terminal:
-		c.fail(expr.ErrInvalid, n.at, "the rule %s stands in a terminal; its name must be in upper case", n.text)
+		c.Fail(expr.ErrInvalid, n.At, "the rule %s stands in a terminal; its name must be in upper case", n.Text)
 	case d.lazy || d.suffix != nil:
-		c.fail(expr.ErrUnsupported, n.at, "lazy and suffix of the terminal %s; they are for rules", n.text)
-	case c.open[n.text]:
-		c.fail(expr.ErrInvalid, n.at, "the terminal %s contains itself", n.text)
+		c.Fail(expr.ErrUnsupported, n.At, "lazy and suffix of the terminal %s; they are for rules", n.Text)
+	case c.open[n.Text]:
+		c.Fail(expr.ErrInvalid, n.At, "the terminal %s contains itself", n.Text)
 	default:
-		m, ok := c.machines[n.text]
+		m, ok := c.machines[n.Text]
 		if !ok {
-			c.open[n.text] = true
+			c.open[n.Text] = true
 			m = c.machine(d.body)
-			c.open[n.text] = false
-			c.machines[n.text] = m
+			c.open[n.Text] = false
+			c.machines[n.Text] = m
 		}
 		return dfa.Machine(m)
 	}
 	return dfa.Alt()
 }
 
-func (c *compiler) literal(n *node) dfa.Node {
+func (c *compiler) literal(n *syntax.Node) dfa.Node {
 	s := c.unquote(n)
-	if !strings.HasSuffix(n.text, "i") {
+	if !strings.HasSuffix(n.Text, "i") {
 		return dfa.Literal(s)
 	}
 	parts := make([]dfa.Node, 0, len(s))
@@ -287,11 +270,11 @@ func (c *compiler) literal(n *node) dfa.Node {
 }
 
 // unquote returns the text of a literal: JSON's escapes, and \xHH and \/.
-func (c *compiler) unquote(n *node) string {
-	s := strings.TrimSuffix(n.text, "i")
+func (c *compiler) unquote(n *syntax.Node) string {
+	s := strings.TrimSuffix(n.Text, "i")
 	var out string
 	if err := json.Unmarshal([]byte(jsonEscapes(s)), &out); err != nil {
-		c.fail(expr.ErrInvalid, n.at, "the literal %s: %v", expr.Clip(s), err)
+		c.Fail(expr.ErrInvalid, n.At, "the literal %s: %v", expr.Clip(s), err)
 	}
 	return out
 }
@@ -320,16 +303,16 @@ func jsonEscapes(s string) string {
 }
 
 // substring returns the texts of %regex: the concatenation of adjacent chunks.
-func (c *compiler) substring(n *node) dfa.Node {
+func (c *compiler) substring(n *syntax.Node) dfa.Node {
 	var of struct {
 		Chunks *[]string `json:"substring_chunks"`
 		Words  *string   `json:"substring_words"`
 		Chars  *string   `json:"substring_chars"`
 	}
-	d := json.NewDecoder(strings.NewReader(n.text))
+	d := json.NewDecoder(strings.NewReader(n.Text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&of); err != nil {
-		c.fail(expr.ErrUnsupported, n.at, "%%regex %s: %v", expr.Clip(n.text), err)
+		c.Fail(expr.ErrUnsupported, n.At, "%%regex %s: %v", expr.Clip(n.Text), err)
 		return dfa.Alt()
 	}
 	var chunks []string
@@ -341,10 +324,10 @@ func (c *compiler) substring(n *node) dfa.Node {
 	case of.Chars != nil:
 		chunks = strings.Split(*of.Chars, "")
 	default:
-		c.fail(expr.ErrInvalid, n.at, "%%regex without substring_chunks, substring_words or substring_chars")
+		c.Fail(expr.ErrInvalid, n.At, "%%regex without substring_chunks, substring_words or substring_chars")
 	}
 	if len(chunks) > limits.GrammarAlternatives {
-		c.fail(expr.ErrLimit, n.at, "%d parts of a substring; at most %d", len(chunks), limits.GrammarAlternatives)
+		c.Fail(expr.ErrLimit, n.At, "%d parts of a substring; at most %d", len(chunks), limits.GrammarAlternatives)
 		return dfa.Alt()
 	}
 	// From each chunk on: nothing, or the chunk and what may follow it.

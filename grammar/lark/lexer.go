@@ -5,71 +5,43 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/syntax"
 )
 
-// kind is the kind of a symbol of a grammar's source.
-type kind uint8
-
+// The kinds of symbols, beside those of all languages.
 const (
-	end      kind = iota
-	newline       // one or more line breaks
-	rule          // a name in lower case
-	terminal      // a name in upper case
-	text          // "..." and its flags
-	pattern       // /.../ and its flags
+	newline  = iota + syntax.Own // one or more line breaks
+	rule                         // a name in lower case
+	terminal                     // a name in upper case
+	text                         // "..." and its flags
+	pattern                      // /.../ and its flags
 	number
 	token     // <...>
 	directive // %name
 	reference // @name
-	operator  // any other: a character, or one of operators
 )
-
-// symbol is a lexical element of a grammar's source.
-type symbol struct {
-	kind kind
-	text string // as written
-	at   int    // offset in the source
-}
 
 // operators have more than one character.
 var operators = []string{"->", "..", "::"}
 
-// scan splits a source into symbols. It stops before the value of %json and %regex, which the parser reads.
-func (p *parser) scan() symbol {
-	line := false
-	from := p.at
-	for p.at < len(p.source) {
-		switch c := p.source[p.at]; {
-		case c == '\n':
-			line = true
-			p.at++
-		case c == ' ' || c == '\t' || c == '\r' || c == '\f':
-			p.at++
-		case c == '#' || strings.HasPrefix(p.source[p.at:], "//"):
-			if n := strings.IndexByte(p.source[p.at:], '\n'); n >= 0 {
-				p.at += n
-			} else {
-				p.at = len(p.source)
-			}
-		default:
-			if line {
-				return symbol{newline, "\n", from}
-			}
-			return p.scanWord()
-		}
+// Scan returns the next symbol. It stops before the value of %json and %regex, which the parser reads.
+func (p *parser) Scan() syntax.Symbol {
+	from := p.At
+	switch line := p.Space(" \t\r\f\n", "#", "//"); {
+	case line:
+		return syntax.Symbol{Kind: newline, Text: "\n", At: from}
+	case p.At == len(p.Source):
+		return syntax.Symbol{Kind: syntax.End, At: p.At}
 	}
-	if line {
-		return symbol{newline, "\n", from}
-	}
-	return symbol{end, "", p.at}
+	return p.scanWord()
 }
 
-func (p *parser) scanWord() symbol {
-	from := p.at
-	rest := p.source[from:]
-	made := func(k kind, length int) symbol {
-		p.at = from + length
-		return symbol{k, rest[:length], from}
+func (p *parser) scanWord() syntax.Symbol {
+	from := p.At
+	rest := p.Source[from:]
+	made := func(k syntax.Kind, length int) syntax.Symbol {
+		p.At = from + length
+		return syntax.Symbol{Kind: k, Text: rest[:length], At: from}
 	}
 	switch c := rest[0]; {
 	case c == '"':
@@ -79,7 +51,7 @@ func (p *parser) scanWord() symbol {
 	case c == '<':
 		_, length, problem := expr.ParseTokens(rest)
 		if problem != "" {
-			p.fail(expr.ErrInvalid, from, "%s", problem)
+			p.Fail(expr.ErrInvalid, from, "%s", problem)
 			length = len(rest)
 		}
 		return made(token, length)
@@ -104,21 +76,16 @@ func (p *parser) scanWord() symbol {
 	}
 	for _, op := range operators {
 		if strings.HasPrefix(rest, op) {
-			return made(operator, len(op))
+			return made(syntax.Operator, len(op))
 		}
 	}
 	_, n := utf8.DecodeRuneInString(rest)
-	return made(operator, n)
+	return made(syntax.Operator, n)
 }
 
-func nameLength(s string) (n int) {
-	for n < len(s) {
-		c := s[n]
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (n == 0 || (c < '0' || c > '9') && c != '-') {
-			break
-		}
-		n++
-	}
+// nameLength returns the length of the name that s begins with.
+func nameLength(s string) int {
+	n := syntax.NameLength(s)
 	for n > 0 && s[n-1] == '-' { // the arrow of an alias
 		n--
 	}
@@ -135,7 +102,7 @@ func (p *parser) quoted(rest string, quote byte, flags string) int {
 		n++
 	}
 	if n >= len(rest) || rest[n] != quote {
-		p.fail(expr.ErrInvalid, p.at, "a literal has no closing %c", quote)
+		p.Fail(expr.ErrInvalid, p.At, "a literal has no closing %c", quote)
 		return len(rest)
 	}
 	n++

@@ -1,33 +1,20 @@
 package lark
 
 import (
+	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/syntax"
 	"github.com/ingotml/ingot/internal/limits"
 )
 
-// node is an expression of a definition.
-type node struct {
-	op       op
-	at       int // offset in the source
-	text     string
-	subs     []*node
-	min, max int
-}
-
-type op uint8
-
+// What a node is, beside the nodes of all languages.
 const (
-	opAlt op = iota
-	opSeq
-	opRepeat
-	opName    // a rule or a terminal
-	opText    // a string literal with its flags
-	opRange   // "a".."z": two texts in subs
-	opPattern // a regular expression with its flags
+	opText    = iota + syntax.OwnOp // a string literal with its flags
+	opRange                         // "a".."z": two texts in Subs
+	opPattern                       // a regular expression with its flags
 	opToken
 	opJSON  // a JSON schema
 	opRegex // a structured regular expression, as JSON
@@ -39,227 +26,154 @@ const (
 type definition struct {
 	name     string
 	terminal bool
-	body     *node
+	body     *syntax.Node
 	lazy     bool
-	suffix   *node // nil: none
+	suffix   *syntax.Node // nil: none
 	at       int
 }
 
 type parser struct {
-	source string
-	at     int
-	next   symbol
-	depth  int
-	nodes  int
-	err    error
-
+	syntax.Parser
+	nodes   int
 	defs    map[string]*definition
-	order   []*definition
-	ignored []*node
-}
-
-// fail records the first error, with its line.
-func (p *parser) fail(kind error, at int, format string, args ...any) {
-	if p.err == nil {
-		line := 1 + strings.Count(p.source[:min(at, len(p.source))], "\n")
-		p.err = expr.Errorf(kind, "line %d: "+format, append([]any{line}, args...)...)
-	}
+	ignored []*syntax.Node
 }
 
 func (p *parser) unsupported(at int, what string) {
-	p.fail(expr.ErrUnsupported, at, "%s of a lark grammar", what)
-}
-
-// advance returns the next symbol and reads the one after it.
-func (p *parser) advance() symbol {
-	s := p.next
-	if p.next = p.scan(); p.err != nil {
-		p.next = symbol{end, "", len(p.source)}
-	}
-	return s
-}
-
-func (p *parser) is(op string) bool { return p.next.kind == operator && p.next.text == op }
-
-func (p *parser) take(op string) bool {
-	if !p.is(op) {
-		return false
-	}
-	p.advance()
-	return true
+	p.Fail(expr.ErrUnsupported, at, "%s of a lark grammar", what)
 }
 
 func (p *parser) expect(op string) {
-	if !p.take(op) {
-		p.fail(expr.ErrInvalid, p.next.at, "expected %s instead of %q", op, expr.Clip(p.next.text))
+	if !p.Take(op) {
+		p.Fail(expr.ErrInvalid, p.Next.At, "expected %s instead of %q", op, expr.Clip(p.Next.Text))
 	}
 }
 
-func (p *parser) parse() {
-	for p.advance(); p.next.kind != end && p.err == nil; {
-		switch p.next.kind {
+func (p *parser) parse(ctx context.Context, source string) {
+	for p.Start(ctx, source, p); p.Next.Kind != syntax.End && p.Err == nil; {
+		switch p.Next.Kind {
 		case newline:
-			p.advance()
+			p.Advance()
 			continue
 		case directive:
 			p.statement()
 		default:
 			p.definition()
 		}
-		if p.err == nil && p.next.kind != newline && p.next.kind != end {
-			p.fail(expr.ErrInvalid, p.next.at, "unexpected %q", expr.Clip(p.next.text))
+		if p.Err == nil && p.Next.Kind != newline && p.Next.Kind != syntax.End {
+			p.Fail(expr.ErrInvalid, p.Next.At, "unexpected %q", expr.Clip(p.Next.Text))
 		}
 	}
 }
 
 func (p *parser) define(d *definition) {
 	if p.defs[d.name] != nil {
-		p.fail(expr.ErrInvalid, d.at, "%s is defined twice", d.name)
+		p.Fail(expr.ErrInvalid, d.at, "%s is defined twice", d.name)
 	}
 	p.defs[d.name] = d
-	p.order = append(p.order, d)
 }
 
 // definition parses a rule or a terminal up to the end of its last line.
 func (p *parser) definition() {
-	for p.is("?") || p.is("!") { // they shape the tree of a parser
-		p.advance()
+	for p.Is("?") || p.Is("!") { // they shape the tree of a parser
+		p.Advance()
 	}
-	s := p.advance()
-	if s.kind != rule && s.kind != terminal {
-		p.fail(expr.ErrInvalid, s.at, "expected the name of a rule or a terminal instead of %q", expr.Clip(s.text))
+	s := p.Advance()
+	if s.Kind != rule && s.Kind != terminal {
+		p.Fail(expr.ErrInvalid, s.At, "expected the name of a rule or a terminal instead of %q", expr.Clip(s.Text))
 		return
 	}
-	d := &definition{name: s.text, terminal: s.kind == terminal, at: s.at}
+	d := &definition{name: s.Text, terminal: s.Kind == terminal, at: s.At}
 	switch {
-	case p.is("."):
-		p.unsupported(s.at, "the priority of "+s.text)
-	case p.is("::"):
-		p.unsupported(s.at, "the parameter of "+s.text)
-	case p.is("{"):
-		p.unsupported(s.at, "the template "+s.text)
+	case p.Is("."):
+		p.unsupported(s.At, "the priority of "+s.Text)
+	case p.Is("::"):
+		p.unsupported(s.At, "the parameter of "+s.Text)
+	case p.Is("{"):
+		p.unsupported(s.At, "the template "+s.Text)
 	}
-	if p.take("[") {
+	if p.Take("[") {
 		p.attributes(d)
 	}
 	p.expect(":")
-	d.body = p.alternatives()
-	if p.err == nil {
+	d.body = p.Alternatives()
+	if p.Err == nil {
 		p.define(d)
 	}
 }
 
-// nested bounds the nesting of groups and operators.
-func (p *parser) nested() bool {
-	if p.depth++; p.depth > limits.GrammarNesting {
-		p.fail(expr.ErrLimit, p.next.at, "groups are nested more than %d levels deep", limits.GrammarNesting)
-	}
-	return p.err == nil
-}
-
-func (p *parser) alternatives() *node {
-	at := p.next.at
-	if !p.nested() {
-		return &node{}
-	}
-	defer func() { p.depth-- }()
-	alts := []*node{p.sequence()}
-	for p.err == nil {
-		if p.next.kind == newline { // a line that begins with | goes on
-			was, next := p.at, p.next
-			if p.advance(); !p.is("|") {
-				if p.depth > 1 {
-					continue
-				}
-				p.at, p.next = was, next
-				break
-			}
-		}
-		if !p.take("|") {
+// Another reports whether another alternative follows: a line that begins with | goes on.
+func (p *parser) Another() bool {
+	for p.Next.Kind == newline && p.Err == nil {
+		at, next := p.At, p.Next
+		if p.Advance(); !p.Is("|") && p.Depth <= 1 {
+			p.At, p.Next = at, next
 			break
 		}
-		for p.next.kind == newline && p.depth > 1 {
-			p.advance()
-		}
-		alts = append(alts, p.sequence())
 	}
-	if len(alts) == 1 {
-		return alts[0]
+	if !p.Take("|") {
+		return false
 	}
-	return &node{op: opAlt, at: at, subs: alts}
+	p.skipLines()
+	return true
 }
 
-func (p *parser) sequence() *node {
-	n := &node{op: opSeq, at: p.next.at}
-	for p.err == nil {
-		if p.take("->") { // an alias
-			p.advance()
-		}
-		for p.next.kind == newline && p.depth > 1 { // within a group
-			p.advance()
-		}
-		if p.next.kind == newline || p.next.kind == end || p.is("|") || p.is(")") || p.is("]") || p.is("}") {
-			break
-		}
-		n.subs = append(n.subs, p.conjunction())
+// skipLines reads the ends of lines within a group.
+func (p *parser) skipLines() {
+	for p.Next.Kind == newline && p.Depth > 1 {
+		p.Advance()
 	}
-	if len(n.subs) == 1 {
-		return n.subs[0]
+}
+
+// Ends reports whether a sequence ends, and reads its alias.
+func (p *parser) Ends() bool {
+	if p.Take("->") {
+		p.Advance()
+	}
+	p.skipLines()
+	return p.Next.Kind == newline || p.Next.Kind == syntax.End || p.Is("|") || p.Is(")") || p.Is("]") || p.Is("}")
+}
+
+// Part reads a conjunction.
+func (p *parser) Part() *syntax.Node {
+	n := p.Repeated(p.value())
+	for p.Is("&") && p.Err == nil {
+		at := p.Advance().At
+		n = &syntax.Node{Op: opAnd, At: at, Subs: []*syntax.Node{n, p.Repeated(p.value())}}
 	}
 	return n
 }
 
-func (p *parser) conjunction() *node {
-	n := p.repeated()
-	for p.is("&") && p.err == nil {
-		at := p.advance().at
-		n = &node{op: opAnd, at: at, subs: []*node{n, p.repeated()}}
+// Count reads ~n, ~n..m, {n}, {n,}, {,m} and {n,m}.
+func (p *parser) Count() (least, most int, ok bool) {
+	at := p.Next.At
+	switch {
+	case p.Take("~"):
+		least = p.count()
+		if most = least; p.Take("..") {
+			most = p.count()
+		}
+	case p.Take("{"):
+		least, most = p.bounds()
+	default:
+		return 0, 0, false
 	}
-	return n
-}
-
-func (p *parser) repeated() *node {
-	n := p.value()
-	for times := 0; p.err == nil; times++ {
-		if times > limits.GrammarNesting {
-			p.fail(expr.ErrLimit, p.next.at, "more than %d nested repetitions", limits.GrammarNesting)
-		}
-		at := p.next.at
-		least, most := 0, -1
-		switch {
-		case p.take("?"):
-			most = 1
-		case p.take("*"):
-		case p.take("+"):
-			least = 1
-		case p.take("~"):
-			least = p.count()
-			if most = least; p.take("..") {
-				most = p.count()
-			}
-		case p.take("{"):
-			least, most = p.bounds()
-		default:
-			return n
-		}
-		if most >= 0 && most < least {
-			p.fail(expr.ErrInvalid, at, "the repetition from %d to %d times", least, most)
-		}
-		n = &node{op: opRepeat, at: at, subs: []*node{n}, min: least, max: most}
+	if most >= 0 && most < least {
+		p.Fail(expr.ErrInvalid, at, "the repetition from %d to %d times", least, most)
 	}
-	return n
+	return least, most, true
 }
 
 // bounds parses the rest of {n}, {n,}, {,m} and {n,m}.
 func (p *parser) bounds() (least, most int) {
-	if p.next.kind == number {
+	if p.Next.Kind == number {
 		least = p.count()
 	}
-	if p.next.kind != number && !p.is(",") && !p.is("}") && least == 0 {
-		p.unsupported(p.next.at, "a template")
+	if p.Next.Kind != number && !p.Is(",") && !p.Is("}") && least == 0 {
+		p.unsupported(p.Next.At, "a template")
 	}
-	if most = least; p.take(",") {
-		if most = -1; p.next.kind == number {
+	if most = least; p.Take(",") {
+		if most = -1; p.Next.Kind == number {
 			most = p.count()
 		}
 	}
@@ -268,87 +182,87 @@ func (p *parser) bounds() (least, most int) {
 }
 
 func (p *parser) count() int {
-	s := p.advance()
-	n, err := strconv.ParseUint(s.text, 10, 31)
+	s := p.Advance()
+	n, err := strconv.ParseUint(s.Text, 10, 31)
 	switch {
 	case err != nil:
-		p.fail(expr.ErrInvalid, s.at, "%q is not a repetition count", expr.Clip(s.text))
+		p.Fail(expr.ErrInvalid, s.At, "%q is not a repetition count", expr.Clip(s.Text))
 	case n > limits.GrammarRepeat:
-		p.fail(expr.ErrLimit, s.at, "repetition count %d; at most %d", n, limits.GrammarRepeat)
+		p.Fail(expr.ErrLimit, s.At, "repetition count %d; at most %d", n, limits.GrammarRepeat)
 	}
 	return int(n)
 }
 
 // value parses what an operator applies to.
-func (p *parser) value() *node {
-	if p.nodes++; p.nodes > limits.GrammarPlaces || !p.nested() {
-		p.fail(expr.ErrLimit, p.next.at, "the grammar has more than %d parts", limits.GrammarPlaces)
-		return &node{}
+func (p *parser) value() *syntax.Node {
+	if p.nodes++; p.nodes > limits.GrammarPlaces || !p.Nested() {
+		p.Fail(expr.ErrLimit, p.Next.At, "the grammar has more than %d parts", limits.GrammarPlaces)
+		return &syntax.Node{}
 	}
-	defer func() { p.depth-- }()
-	s := p.next
-	n := &node{at: s.at, text: s.text}
+	defer func() { p.Depth-- }()
+	s := p.Next
+	n := &syntax.Node{At: s.At, Text: s.Text}
 	switch {
-	case s.kind == rule || s.kind == terminal:
-		n.op = opName
-	case s.kind == pattern:
-		n.op = opPattern
-	case s.kind == token:
-		n.op = opToken
-	case s.kind == reference:
-		p.unsupported(s.at, "the reference "+expr.Clip(s.text))
-	case s.kind == directive:
+	case s.Kind == rule || s.Kind == terminal:
+		n.Op = syntax.Name
+	case s.Kind == pattern:
+		n.Op = opPattern
+	case s.Kind == token:
+		n.Op = opToken
+	case s.Kind == reference:
+		p.unsupported(s.At, "the reference "+expr.Clip(s.Text))
+	case s.Kind == directive:
 		return p.inline()
-	case s.kind == text:
-		p.advance()
-		if n.op = opText; p.is("..") {
-			p.advance()
-			n = &node{op: opRange, at: s.at, subs: []*node{n, {op: opText, at: p.next.at, text: p.next.text}}}
-			if p.next.kind != text {
-				p.fail(expr.ErrInvalid, p.next.at, "expected a literal after ..")
+	case s.Kind == text:
+		p.Advance()
+		if n.Op = opText; p.Is("..") {
+			p.Advance()
+			n = &syntax.Node{Op: opRange, At: s.At, Subs: []*syntax.Node{n, {Op: opText, At: p.Next.At, Text: p.Next.Text}}}
+			if p.Next.Kind != text {
+				p.Fail(expr.ErrInvalid, p.Next.At, "expected a literal after ..")
 			}
-			p.advance()
+			p.Advance()
 		}
 		return n
-	case p.take("~"):
-		return &node{op: opNot, at: s.at, subs: []*node{p.value()}}
-	case p.take("("):
-		p.depth++
-		n = p.alternatives()
-		p.depth--
+	case p.Take("~"):
+		return &syntax.Node{Op: opNot, At: s.At, Subs: []*syntax.Node{p.value()}}
+	case p.Take("("):
+		p.Depth++
+		n = p.Alternatives()
+		p.Depth--
 		p.expect(")")
 		return n
-	case p.take("["):
-		p.depth++
-		n = p.alternatives()
-		p.depth--
+	case p.Take("["):
+		p.Depth++
+		n = p.Alternatives()
+		p.Depth--
 		p.expect("]")
-		return &node{op: opRepeat, at: s.at, subs: []*node{n}, max: 1}
+		return &syntax.Node{Op: syntax.Repeat, At: s.At, Subs: []*syntax.Node{n}, Max: 1}
 	default:
-		p.fail(expr.ErrInvalid, s.at, "unexpected %q", expr.Clip(s.text))
+		p.Fail(expr.ErrInvalid, s.At, "unexpected %q", expr.Clip(s.Text))
 	}
-	p.advance()
-	if n.op == opName && p.is("::") {
-		p.unsupported(s.at, "the parameter of "+s.text)
+	p.Advance()
+	if n.Op == syntax.Name && p.Is("::") {
+		p.unsupported(s.At, "the parameter of "+s.Text)
 	}
 	return n
 }
 
 // inline parses %json and %regex, and leaves their values to the compiler.
-func (p *parser) inline() *node {
-	s := p.next
-	i := slices.Index([]string{"%json", "%regex"}, s.text)
+func (p *parser) inline() *syntax.Node {
+	s := p.Next
+	i := slices.Index([]string{"%json", "%regex"}, s.Text)
 	if i < 0 {
-		p.unsupported(s.at, s.text)
-		return &node{}
+		p.unsupported(s.At, s.Text)
+		return &syntax.Node{}
 	}
-	from := p.at
-	length, err := jsonLength(p.source[from:])
+	from := p.At
+	length, err := jsonLength(p.Source[from:])
 	if err != nil {
-		p.fail(expr.ErrInvalid, s.at, "after %s: %v", s.text, err)
-		return &node{}
+		p.Fail(expr.ErrInvalid, s.At, "after %s: %v", s.Text, err)
+		return &syntax.Node{}
 	}
-	p.at = from + length
-	p.advance()
-	return &node{op: []op{opJSON, opRegex}[i], at: s.at, text: p.source[from : from+length]}
+	p.At = from + length
+	p.Advance()
+	return &syntax.Node{Op: []syntax.Op{opJSON, opRegex}[i], At: s.At, Text: p.Source[from : from+length]}
 }

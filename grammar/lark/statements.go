@@ -7,29 +7,30 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/syntax"
 )
 
 // statement parses a line that begins with %.
 func (p *parser) statement() {
-	s := p.next
-	switch s.text {
+	s := p.Next
+	switch s.Text {
 	case "%ignore":
-		p.advance()
-		p.ignored = append(p.ignored, p.alternatives())
+		p.Advance()
+		p.ignored = append(p.ignored, p.Alternatives())
 	case "%import":
-		p.advance()
+		p.Advance()
 		p.imports()
 	case "%llguidance":
 		p.options()
 	default:
-		p.unsupported(s.at, s.text)
+		p.unsupported(s.At, s.Text)
 	}
 }
 
 // imports parses common.NAME, common.NAME -> OTHER and common (NAME, OTHER).
 func (p *parser) imports() {
-	at := p.next.at
-	if library := p.advance().text; library != "common" {
+	at := p.Next.At
+	if library := p.Advance().Text; library != "common" {
 		p.unsupported(at, "imports from "+expr.Clip(library)+" instead of common")
 		return
 	}
@@ -37,15 +38,15 @@ func (p *parser) imports() {
 		if body := commonTerminal(name); body != nil {
 			p.define(&definition{name: as, terminal: true, body: body, at: at})
 		} else {
-			p.fail(expr.ErrUnsupported, at, "common.%s of a lark grammar; there are %s", expr.Clip(name),
+			p.Fail(expr.ErrUnsupported, at, "common.%s of a lark grammar; there are %s", expr.Clip(name),
 				strings.Join(commonNames(), ", "))
 		}
 	}
-	if p.take("(") {
-		for p.err == nil {
-			name := p.advance().text
+	if p.Take("(") {
+		for p.Err == nil {
+			name := p.Advance().Text
 			add(name, name)
-			if !p.take(",") {
+			if !p.Take(",") {
 				break
 			}
 		}
@@ -53,38 +54,38 @@ func (p *parser) imports() {
 		return
 	}
 	p.expect(".")
-	name := p.advance().text
+	name := p.Advance().Text
 	as := name
-	if p.take("->") {
-		as = p.advance().text
+	if p.Take("->") {
+		as = p.Advance().Text
 	}
 	add(name, as)
 }
 
 // attributes parses [lazy, suffix="x", capture].
 func (p *parser) attributes(d *definition) {
-	for p.err == nil {
-		name := p.advance()
-		var value *node
-		if p.take("=") {
-			if p.next.kind == number {
-				value = &node{text: p.advance().text}
+	for p.Err == nil {
+		name := p.Advance()
+		var value *syntax.Node
+		if p.Take("=") {
+			if p.Next.Kind == number {
+				value = &syntax.Node{Text: p.Advance().Text}
 			} else {
 				value = p.value()
 			}
 		}
 		switch {
-		case name.text == "lazy" && value == nil:
+		case name.Text == "lazy" && value == nil:
 			d.lazy = true
-		case name.text == "suffix" && value != nil:
+		case name.Text == "suffix" && value != nil:
 			d.suffix = value
-		case name.text == "capture" || name.text == "stop_capture": // of the caller, not of the language
-		case name.text == "stop":
-			p.fail(expr.ErrUnsupported, name.at, "the attribute stop of a lark grammar, which hides text; use suffix")
+		case name.Text == "capture" || name.Text == "stop_capture": // of the caller, not of the language
+		case name.Text == "stop":
+			p.Fail(expr.ErrUnsupported, name.At, "the attribute stop of a lark grammar, which hides text; use suffix")
 		default:
-			p.unsupported(name.at, "the attribute "+expr.Clip(name.text))
+			p.unsupported(name.At, "the attribute "+expr.Clip(name.Text))
 		}
-		if !p.take(",") {
+		if !p.Take(",") {
 			break
 		}
 	}
@@ -93,27 +94,27 @@ func (p *parser) attributes(d *definition) {
 
 // options parses %llguidance and its JSON object.
 func (p *parser) options() {
-	s := p.next
-	from := p.at
-	length, err := jsonLength(p.source[from:])
+	s := p.Next
+	from := p.At
+	length, err := jsonLength(p.Source[from:])
 	if err != nil {
-		p.fail(expr.ErrInvalid, s.at, "after %s: %v", s.text, err)
+		p.Fail(expr.ErrInvalid, s.At, "after %s: %v", s.Text, err)
 		return
 	}
-	p.at = from + length
-	p.advance()
-	p.checkOptions(s, p.source[from:from+length])
+	p.At = from + length
+	p.Advance()
+	p.checkOptions(s, p.Source[from:from+length])
 }
 
 // checkOptions accepts the options of %llguidance that do not change the language.
-func (p *parser) checkOptions(s symbol, value string) {
+func (p *parser) checkOptions(s syntax.Symbol, value string) {
 	var options map[string]any
 	if err := json.Unmarshal([]byte(value), &options); err != nil {
-		p.fail(expr.ErrInvalid, s.at, "the options of %%llguidance: %v", err)
+		p.Fail(expr.ErrInvalid, s.At, "the options of %%llguidance: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if set, _ := options[name].(bool); set && name != "no_forcing" {
-			p.unsupported(s.at, "the option "+expr.Clip(name))
+			p.unsupported(s.At, "the option "+expr.Clip(name))
 		}
 	}
 }
