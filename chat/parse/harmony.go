@@ -89,12 +89,7 @@ func newHarmony(o Options) Parser {
 
 // Feed implements [Parser].
 func (h *harmony) Feed(text string) []Event {
-	for i := range len(text) {
-		h.fed++
-		if h.byte(text[i]); len(h.todo) > 0 {
-			h.each(h.byte)
-		}
-	}
+	h.feed(text, h.byte)
 	return h.take()
 }
 

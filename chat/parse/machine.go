@@ -84,12 +84,7 @@ func newMachine(f *format, opts Options) *machine {
 
 // Feed implements [Parser].
 func (m *machine) Feed(text string) []Event {
-	for i := range len(text) {
-		m.fed++
-		if m.byte(text[i]); len(m.todo) > 0 {
-			m.each(m.byte)
-		}
-	}
+	m.feed(text, m.byte)
 	return m.take()
 }
 

@@ -124,6 +124,15 @@ func (l *backlog) repeat(text []byte) {
 	l.todo = append(l.todo, bytes.Clone(text))
 }
 
+// feed passes a text to f, and after each byte the text that f wants to process again.
+func (l *backlog) feed(text string, f func(b byte)) {
+	for i := range len(text) {
+		l.fed++
+		f(text[i])
+		l.each(f)
+	}
+}
+
 // each passes the text that is to be processed again to f, which may add to it.
 func (l *backlog) each(f func(b byte)) {
 	for n := len(l.todo) - 1; n >= 0; n = len(l.todo) - 1 {

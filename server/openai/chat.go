@@ -177,17 +177,8 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for i := range jobs {
-		jobs[i].Begun, jobs[i].Request.Queued = begun, events.Open
-	}
 	a := newChatWriter(events, m, n, &q, set)
-	all, err := s.core.RunAll(r.Context(), jobs, func(i int, p server.Piece) error {
-		if q.Stream {
-			return a.sendPiece(i, p)
-		}
-		a.collect(i, p)
-		return nil
-	})
+	all, err := s.runChoices(r.Context(), jobs, begun, events, a, q.Stream)
 	if err != nil {
 		return err
 	}

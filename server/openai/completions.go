@@ -129,16 +129,7 @@ func (s *api) completions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for i := range jobs {
-		jobs[i].Begun, jobs[i].Request.Queued = begun, events.Open
-	}
-	all, err := s.core.RunAll(r.Context(), jobs, func(i int, p server.Piece) error {
-		if q.Stream {
-			return a.sendPiece(i, p)
-		}
-		a.collect(i, p)
-		return nil
-	})
+	all, err := s.runChoices(r.Context(), jobs, begun, events, a, q.Stream)
 	if err != nil {
 		return err
 	}

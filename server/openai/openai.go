@@ -1,8 +1,10 @@
 package openai
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/ingotml/ingot/internal/limits/fault"
 	"github.com/ingotml/ingot/prompt"
@@ -86,6 +88,28 @@ func (s *api) events(w http.ResponseWriter, streamed bool) (e *wire.Stream) {
 		e = wire.NewEvents(w, s.core.Silence(), func(t wire.Error) error { return e.Send("", openAIError(t)) })
 	}
 	return e
+}
+
+// choiceWriter sends or collects the texts of choices.
+type choiceWriter interface {
+	sendPiece(i int, p server.Piece) error
+	collect(i int, p server.Piece)
+}
+
+// runChoices runs the jobs of a request that came at begun.
+func (s *api) runChoices(
+	ctx context.Context, jobs []server.Job, begun time.Time, events *wire.Stream, to choiceWriter, stream bool,
+) ([]server.Outcome, error) {
+	for i := range jobs {
+		jobs[i].Begun, jobs[i].Request.Queued = begun, events.Open
+	}
+	return s.core.RunAll(ctx, jobs, func(i int, p server.Piece) error {
+		if stream {
+			return to.sendPiece(i, p)
+		}
+		to.collect(i, p)
+		return nil
+	})
 }
 
 // fingerprint identifies the model's manifest.
