@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -56,6 +57,15 @@ func (m *Apertus) Table() table.Table {
 			s.Reshape = [][]int64{{}} // transformers saves constants without dimensions
 		}
 	})
+}
+
+// Decoder implements [arch.Described].
+func (m *Apertus) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norms:     decoder.Norms{Mixer: "attention_layernorm", Network: "feedforward_layernorm"},
+		HeadNorms: decoder.QK,
+		Plain:     decoder.UpDown,
+	}}
 }
 
 // ggufApertus is the mapping of apertus. The parameters of its activation function are metadata.

@@ -61,3 +61,8 @@ func (m *Baichuan) Table() table.Table {
 		m.JoinedQKV())
 	return t
 }
+
+// Decoder implements [arch.Described].
+func (m *Baichuan) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense}
+}

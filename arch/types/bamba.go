@@ -5,6 +5,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -66,6 +67,14 @@ func (m *Bamba) Table() table.Table {
 		t.Norm(layer+"pre_ff_layernorm", hidden, false)
 		m.AddMLP(t, layer+"feed_forward", m.Intermediate)
 	})
+}
+
+// Decoder implements [arch.Described].
+func (m *Bamba) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norms:   decoder.Norms{Mixer: "input_layernorm", Network: "pre_ff_layernorm"},
+		Network: "feed_forward",
+	}}
 }
 
 var ggufBamba = gguf.Map{

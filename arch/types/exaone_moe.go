@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -117,6 +118,14 @@ func (m *ExaoneMoe) Table() table.Table {
 	t.Also([]string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"})
 	m.next(&t)
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *ExaoneMoe) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		HeadNorms:  decoder.QK,
+		RopeLayers: m.Rotates,
+	}}
 }
 
 // next adds the multi-token prediction head, whose layer has no experts. Its embedding and output head are the model's.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -107,6 +108,16 @@ func (m *FalconH1) Table() table.Table {
 		t.Norm(layer+"pre_ff_layernorm", hidden, false)
 		m.AddMLP(t, layer+"feed_forward", m.Intermediate)
 	})
+}
+
+// Decoder implements [arch.Described].
+func (m *FalconH1) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norms:          decoder.Norms{Mixer: "input_layernorm", Network: "pre_ff_layernorm"},
+		Network:        "feed_forward",
+		EmbeddingScale: m.EmbeddingScale,
+		LogitScale:     m.LogitScale,
+	}}
 }
 
 // ggufFalconH1 is the mapping of falcon_h1. The converter multiplies the weights by the multipliers.

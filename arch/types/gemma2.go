@@ -1,10 +1,12 @@
 package types
 
 import (
+	"math"
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -66,6 +68,17 @@ func (m *Gemma2) Table() table.Table {
 		m.AddMLP(t, layer+"mlp", m.Intermediate)
 		t.Norm(layer+"post_feedforward_layernorm", hidden, true)
 	})
+}
+
+// Decoder implements [arch.Described].
+func (m *Gemma2) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:           decoder.Norm{Offset: true},
+		Norms:          decoder.Around,
+		AttentionScale: 1 / math.Sqrt(m.QueryScalar),
+		EmbeddingScale: math.Sqrt(float64(m.Hidden)),
+		LogitCap:       m.LogitCap,
+	}}
 }
 
 // ggufGemma2 is the mapping of gemma2. Files of 27B, with 46 layers, scale queries by the size of a layer's channels

@@ -106,7 +106,7 @@ func (m *Gemma3) Table() table.Table {
 // Decoder implements [arch.Described].
 func (m *Gemma3) Decoder() config.Decoder {
 	return config.Decoder{
-		Dense:       &config.Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope},
+		Dense:       m.dense(),
 		SlidingRope: &m.SlidingRope,
 		Description: decoder.Description{
 			Norm:           decoder.Norm{Offset: true},
@@ -117,6 +117,12 @@ func (m *Gemma3) Decoder() config.Decoder {
 			LogitCap:       m.LogitCap,
 		},
 	}
+}
+
+func (m *Gemma3) dense() *config.Dense {
+	d := &config.Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope}
+	d.Slide(m.Window, m.Sliding)
+	return d
 }
 
 // ggufGemma3 is the mapping of gemma3. Weights of norms have 1 added; files of 27B, with 62 layers, scale queries by

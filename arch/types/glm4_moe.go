@@ -5,6 +5,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -71,6 +72,15 @@ func (m *Glm4Moe) Table() table.Table {
 	}
 	m.AddNext(&t, func(t *table.Table, layer string) { m.AddLayer(t, layer, m.Mixture, true, norms) })
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *Glm4Moe) Decoder() config.Decoder {
+	d := config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
+	if m.HeadNorms {
+		d.HeadNorms = decoder.QK
+	}
+	return d
 }
 
 // HasNext reports whether the tensors of a multi-token prediction head are imported. No published checkpoint has more

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -98,6 +99,16 @@ func (m *GPT2) Table() table.Table {
 	t.Publishes(table.Naming{Layout: table.Renamed, Names: underModel(gpt2Names, m.Prefix), QKV: table.QKVInOrder(hidden)})
 	t.Drop("a mask that follows from positions", m.Prefix+"h.*.attn.bias", m.Prefix+"h.*.attn.masked_bias")
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *GPT2) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:       decoder.Norm{LayerNorm: true, Bias: true},
+		RopeLayers: make([]bool, m.Layers),
+		Plain:      decoder.UpDown,
+		Positions:  m.Context,
+	}}
 }
 
 // underModel returns names with the prefix that mlx-lm writes them under, for a table with another prefix.

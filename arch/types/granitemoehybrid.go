@@ -103,6 +103,15 @@ func (m *GraniteMoeHybrid) Table() table.Table {
 	return t
 }
 
+// Decoder implements [arch.Described].
+func (m *GraniteMoeHybrid) Decoder() config.Decoder {
+	d := m.Granite.Decoder()
+	if m.Unrotated {
+		d.RopeLayers = make([]bool, m.Layers)
+	}
+	return d
+}
+
 // The mappings of llama.cpp's granitehybrid, which has the changes of llama: Granite 4 with experts and without, and
 // Bamba, whose attention has a rope.
 var ggufGraniteHybrid = graniteHybrid(true, gguf.MoE,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/precision"
 	"github.com/ingotml/ingot/arch/table"
@@ -104,6 +105,15 @@ func (m *Jamba) Table() table.Table {
 	})
 	t.Publishes(table.Naming{Layout: table.Fused, Names: []string{".feed_forward.gate.", ".feed_forward.router."}})
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *Jamba) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		Norms:      decoder.Norms{Mixer: "input_layernorm", Network: "pre_ff_layernorm"},
+		RopeLayers: make([]bool, m.Layers),
+		Network:    "feed_forward",
+	}}
 }
 
 // ggufJamba is the mapping of jamba.

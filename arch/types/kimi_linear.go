@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/precision"
 	"github.com/ingotml/ingot/arch/table"
@@ -146,6 +147,15 @@ func (m *KimiLinear) Table() table.Table {
 	// transformers writes all feed-forward blocks under the name that experts have.
 	t.Also(table.BlockSparse...)
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *KimiLinear) Decoder() config.Decoder {
+	return config.Decoder{
+		Dense:       &m.Dense,
+		Mixture:     &m.Mixture,
+		Description: decoder.Description{RopeLayers: make([]bool, m.Layers)},
+	}
 }
 
 // columnDelta adds a delta net with a gate for each column of a state. Low-rank projections make its gates.

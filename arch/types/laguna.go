@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -138,6 +139,14 @@ func (m *Laguna) Table() table.Table {
 		".mlp.gate." + bias, ".mlp.experts." + bias, ".mlp.shared_experts.", ".mlp.shared_expert.",
 	})
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *Laguna) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, SlidingRope: &m.SlidingRope, Description: decoder.Description{
+		HeadNorms: decoder.QK,
+		Gate:      "g_proj",
+	}}
 }
 
 // ggufLaguna is the mapping of laguna. Keys that end in _swa are those of sliding layers. A file without a pattern has

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -104,6 +105,15 @@ func (m *Lfm2) Facts() config.Facts { return m.FactsAs("lfm2", m.Rope, m.Table()
 // Table implements [arch.Model].
 func (m *Lfm2) Table() table.Table {
 	return m.table("lfm2", func(t *table.Table, layer string, _ int) { m.AddMLP(t, layer+"feed_forward", m.Intermediate) })
+}
+
+// Decoder implements [arch.Described].
+func (m *Lfm2) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norms:     decoder.Norms{Mixer: "operator_norm", Network: "ffn_norm"},
+		HeadNorms: decoder.HeadNorms{Q: "q_layernorm", K: "k_layernorm"},
+		Network:   "feed_forward",
+	}}
 }
 
 // table makes the tensor table. network adds a layer's feed-forward block.

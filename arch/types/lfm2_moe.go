@@ -79,3 +79,10 @@ func (m *Lfm2Moe) Table() table.Table {
 	}
 	return t
 }
+
+// Decoder implements [arch.Described].
+func (m *Lfm2Moe) Decoder() config.Decoder {
+	d := m.Lfm2.Decoder()
+	d.Mixture = &m.Mixture
+	return d
+}

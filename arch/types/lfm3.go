@@ -3,6 +3,7 @@ package types
 import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/table"
 )
 
@@ -129,4 +130,19 @@ func (m *Lfm3) Table() table.Table {
 		".feed_forward.down_proj.", ".feed_forward.w2.",
 	}})
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *Lfm3) Decoder() config.Decoder {
+	d := config.Decoder{Dense: &m.Dense, SlidingRope: &m.SlidingRope, Description: decoder.Description{
+		Norms:   decoder.Norms{Mixer: "operator_norm", Network: "ffn_norm"},
+		Network: "feed_forward",
+	}}
+	if m.Sandwich {
+		d.Norms.MixerPost, d.Norms.NetworkPost = "post_operator_norm", "post_ffn_norm"
+	}
+	if d.HeadNorms = decoder.QK; m.Gate {
+		d.Gate = "gate_proj"
+	}
+	return d
 }

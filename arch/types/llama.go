@@ -114,8 +114,14 @@ func (m *Llama) Table() table.Table {
 // Decoder implements [arch.Described].
 func (m *Llama) Decoder() config.Decoder {
 	return config.Decoder{
-		Dense: &config.Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope},
+		Dense: m.dense(),
 	}
+}
+
+func (m *Llama) dense() *config.Dense {
+	d := &config.Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope}
+	d.SlideEverywhere(m.Window)
+	return d
 }
 
 // ggufLlama is the mapping of llama. Mistral's models have the same architecture there, without their window, and with

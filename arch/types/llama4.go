@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -110,6 +111,15 @@ func (m *Llama4) Table() table.Table {
 	t.TransposesExperts(".mlp.", ".feed_forward.")
 	config.DropTowers(&t, "llama4")
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *Llama4) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
+		Interleaved: true,
+		RopeLayers:  m.Rotates,
+		Growth:      decoder.Growth{Beta: m.GrowthBeta, Context: m.GrowthContext},
+	}}
 }
 
 // ggufLlama4 is the mapping of llama4. llama.cpp takes the size of chunks, the growth of queries and which layers have

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/gguf"
 	"github.com/ingotml/ingot/arch/table"
 )
@@ -173,6 +174,25 @@ func (m *MiMoV2Flash) Table() table.Table {
 	})
 	m.next(&t)
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *MiMoV2Flash) Decoder() config.Decoder {
+	return config.Decoder{
+		Dense:       &m.Dense,
+		Mixture:     &m.Mixture,
+		SlidingRope: &m.SlidingRope,
+		Description: decoder.Description{Sinks: m.sinks()},
+	}
+}
+
+// sinks returns which layers have attention sinks.
+func (m *MiMoV2Flash) sinks() []bool {
+	sinks := make([]bool, m.Layers)
+	for i := range sinks {
+		_, sinks[i] = m.Layer(i)
+	}
+	return sinks
 }
 
 // attends adds the projections of attention, and its sinks.

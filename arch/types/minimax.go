@@ -133,3 +133,8 @@ func (m *MiniMax) Table() table.Table {
 	}
 	return t
 }
+
+// Decoder implements [arch.Described].
+func (m *MiniMax) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
+}

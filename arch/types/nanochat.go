@@ -3,6 +3,7 @@ package types
 import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/table"
 )
 
@@ -49,4 +50,14 @@ func (m *NanoChat) Table() table.Table {
 		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
 		m.AddPlainMLP(t, layer+"mlp.fc1", layer+"mlp.fc2")
 	})
+}
+
+// Decoder implements [arch.Described].
+func (m *NanoChat) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:      decoder.Norm{Unweighed: true},
+		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", AfterRope: true},
+		Plain:     decoder.Plain{Up: "fc1", Down: "fc2"},
+		LogitCap:  m.LogitCap,
+	}}
 }

@@ -3,6 +3,7 @@ package types
 import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/decoder"
 	"github.com/ingotml/ingot/arch/table"
 )
 
@@ -77,4 +78,14 @@ func (m *OPT) Table() table.Table {
 	t.Parts[0].Accept = []string{"decoder."}
 	t.PublishedAs(table.AsPublished, optNames)
 	return t
+}
+
+// Decoder implements [arch.Described].
+func (m *OPT) Decoder() config.Decoder {
+	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
+		Norm:       decoder.Norm{LayerNorm: true, Bias: true},
+		RopeLayers: make([]bool, m.Layers),
+		Plain:      decoder.UpDown,
+		Positions:  m.Context + OPTFirst,
+	}}
 }

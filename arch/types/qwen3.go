@@ -90,9 +90,15 @@ func (m *Qwen3) Table() table.Table {
 // Decoder implements [arch.Described].
 func (m *Qwen3) Decoder() config.Decoder {
 	return config.Decoder{
-		Dense:       &config.Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope},
+		Dense:       m.dense(),
 		Description: decoder.Description{HeadNorms: decoder.QK},
 	}
+}
+
+func (m *Qwen3) dense() *config.Dense {
+	d := &config.Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope}
+	d.Slide(m.Window, m.Sliding)
+	return d
 }
 
 var qwen3Norms = gguf.Names(gguf.Op{},

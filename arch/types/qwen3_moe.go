@@ -101,10 +101,16 @@ func (m *Qwen3Moe) Table() table.Table {
 // Decoder implements [arch.Described].
 func (m *Qwen3Moe) Decoder() config.Decoder {
 	return config.Decoder{
-		Dense:       &config.Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope},
+		Dense:       m.dense(),
 		Mixture:     &config.Mixture{Experts: m.Experts, Sparse: m.Sparse},
 		Description: decoder.Description{HeadNorms: decoder.QK},
 	}
+}
+
+func (m *Qwen3Moe) dense() *config.Dense {
+	d := &config.Dense{Common: m.Common, Intermediate: m.Intermediate, Activation: m.Activation, Rope: m.Rope}
+	d.SlideEverywhere(m.Window)
+	return d
 }
 
 // ggufQwen3Moe is the mapping of qwen3_moe. llama.cpp normalizes the weights of the experts, whatever a file says.

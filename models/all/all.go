@@ -25,8 +25,6 @@ import (
 	_ "github.com/ingotml/ingot/models/kimi_linear"
 	_ "github.com/ingotml/ingot/models/laguna"
 	_ "github.com/ingotml/ingot/models/lfm2"
-	_ "github.com/ingotml/ingot/models/lfm2_moe"
-	_ "github.com/ingotml/ingot/models/lfm3"
 	_ "github.com/ingotml/ingot/models/llama4"
 	_ "github.com/ingotml/ingot/models/longcat_flash"
 	_ "github.com/ingotml/ingot/models/mamba"

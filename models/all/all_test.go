@@ -46,7 +46,7 @@ func TestEveryTypeHasAModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range folders {
-		shared := slices.Contains([]string{"all", "decoders", "latent", "modeltest", "nn", "prenorm", "shard"}, f.Name())
+		shared := slices.Contains([]string{"all", "decoders", "latent", "modeltest", "nn", "shard"}, f.Name())
 		if f.IsDir() && !shared && !slices.Contains(runs, f.Name()) && !slices.Contains(drafts, f.Name()) {
 			t.Errorf("models/%s registers no model type of its name: import it in models/all/all.go", f.Name())
 		}

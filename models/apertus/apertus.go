@@ -5,37 +5,24 @@
 package apertus
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
 )
 
 func init() { models.Register("apertus", build) }
 
 func build(t *mlx.Thread, c *types.Apertus, w *nn.Weights) *nn.Decoder {
-	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, name, size, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix+"norm", c.Hidden)})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
-	for i, state := range c.State() {
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm: norm(p+"attention_layernorm", c.Hidden),
-			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
-				Rope:   rope,
-				Window: int(state.Window),
-				QNorm:  norm(p+"self_attn.q_norm", c.HeadDim),
-				KNorm:  norm(p+"self_attn.k_norm", c.HeadDim),
-			}),
-			NetworkNorm: norm(p+"feedforward_layernorm", c.Hidden),
-			Network: nn.NewPlainMLP(
-				w, p+"mlp.up_proj", p+"mlp.down_proj", c.Hidden, c.Intermediate, c.MLPBias, xielu(w, p+"mlp.act_fn.")),
-		})
-	}
-	return m
+	return decoders.Build(t, c, w, decoders.Own{
+		Network: func(b *decoders.Builder, l decoders.Layer) nn.Network {
+			p := l.Prefix + "mlp."
+			return nn.NewPlainMLP(w, p+b.Plain.Up, p+b.Plain.Down, c.Hidden, c.Intermediate, c.MLPBias, xielu(w, p+"act_fn."))
+		},
+	})
 }
 
 // xielu returns the activation function of a layer: alpha_p x^2 + beta x for positive x, otherwise

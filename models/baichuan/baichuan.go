@@ -7,12 +7,14 @@ import (
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
-	"github.com/ingotml/ingot/models/prenorm"
 )
 
 func init() { models.Register("baichuan", build) }
 
 func build(t *mlx.Thread, c *types.Baichuan, w *nn.Weights) *nn.Decoder {
-	return prenorm.Build(t, &c.Dense, w, prenorm.Options{Ends: nn.DecoderOptions{UnitHead: c.UnitHead}})
+	return decoders.Build(t, c, w, decoders.Own{
+		Ends: func(o *nn.DecoderOptions) { o.UnitHead = c.UnitHead },
+	})
 }

@@ -5,11 +5,10 @@
 package bamba
 
 import (
-	"fmt"
-
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/models/nn/recurrent"
 )
@@ -17,23 +16,12 @@ import (
 func init() { models.Register("bamba", build) }
 
 func build(t *mlx.Thread, c *types.Bamba, w *nn.Weights) *nn.Decoder {
-	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
-	for i, full := range c.Full {
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		var mixer nn.Mixer
-		if full {
-			mixer = nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{Rope: rope})
-		} else {
-			mixer = recurrent.NewSSM(w, p+"mamba", i, c.SSM, c.Hidden, c.NormEps)
-		}
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       mixer,
-			NetworkNorm: norm(p + "pre_ff_layernorm"),
-			Network:     nn.NewMLP(w, p+"feed_forward", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
-		})
-	}
-	return m
+	return decoders.Build(t, c, w, decoders.Own{
+		Mixer: func(_ *decoders.Builder, l decoders.Layer) nn.Mixer {
+			if c.Full[l.Index] {
+				return nil
+			}
+			return recurrent.NewSSM(w, l.Prefix+"mamba", l.Index, c.SSM, c.Hidden, c.NormEps)
+		},
+	})
 }

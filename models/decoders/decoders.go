@@ -30,30 +30,59 @@ type Own struct {
 	Ends      func(o *nn.DecoderOptions)
 	Rope      func(r *nn.Rope) *nn.Rope
 	Attention func(layer int, o *nn.AttentionOptions)
-	Network   func(name string, layer int) nn.Network
+	// Mixer and Network make the parts of a layer; nil = as described.
+	Mixer   func(b *Builder, l Layer) nn.Mixer
+	Network func(b *Builder, l Layer) nn.Network
+}
+
+// Layer is what differs between the layers of a model.
+type Layer struct {
+	Prefix  string // of the names of its tensors
+	Index   int    // of its cache
+	Rope    *nn.Rope
+	Window  int // 0 = it attends to all positions
+	Experts bool
 }
 
 // Build makes a model.
 func Build(t *mlx.Thread, c arch.Described, w *nn.Weights, own Own) *nn.Decoder {
-	b := NewBuilder(t, c, w, own)
-	m := nn.NewDecoder(w, b.Common, b.states, b.ends())
-	for i := range b.states {
-		m.Blocks = append(m.Blocks, b.Block(fmt.Sprintf("%slayers.%d.", b.Prefix, i), i))
-	}
+	m, _ := BuildWith(t, c, w, own)
 	return m
+}
+
+// BuildWith makes a model, and returns the builder of further layers.
+func BuildWith(t *mlx.Thread, c arch.Described, w *nn.Weights, own Own) (*nn.Decoder, *Builder) {
+	b := newBuilder(t, c, w, own)
+	m := nn.NewDecoder(w, b.Common, b.states, b.ends())
+	for i := range b.Layers {
+		m.Blocks = append(m.Blocks, b.Block(b.layer(i)))
+	}
+	return m, b
+}
+
+// layer returns a layer of the description.
+func (b *Builder) layer(i int) Layer {
+	l := Layer{Prefix: fmt.Sprintf("%slayers.%d.", b.Prefix, i), Index: i, Window: int(b.states[i].Window)}
+	if b.Rotates(i) {
+		if l.Rope = b.FullRope; l.Window > 0 {
+			l.Rope = b.SlidingRope
+		}
+	}
+	l.Experts = b.Mixture != nil && b.Mixture.Sparse[i]
+	return l
 }
 
 // Builder makes the parts of a model.
 type Builder struct {
 	config.Decoder
-	own           Own
-	w             *nn.Weights
-	states        []config.LayerState
-	rope, sliding *nn.Rope // nil if no layer rotates
+	own    Own
+	w      *nn.Weights
+	states []config.LayerState
+	// FullRope is the rope of full layers, and SlidingRope of sliding ones; nil if no layer rotates.
+	FullRope, SlidingRope *nn.Rope
 }
 
-// NewBuilder returns the builder of a model, which takes tensors of w.
-func NewBuilder(t *mlx.Thread, c arch.Described, w *nn.Weights, own Own) *Builder {
+func newBuilder(t *mlx.Thread, c arch.Described, w *nn.Weights, own Own) *Builder {
 	b := &Builder{Decoder: c.Decoder(), own: own, w: w, states: c.State()}
 	rope := func(r config.Rope) *nn.Rope {
 		rope := nn.NewRope(t, w, r, b.HeadDim)
@@ -66,17 +95,17 @@ func NewBuilder(t *mlx.Thread, c arch.Described, w *nn.Weights, own Own) *Builde
 		return rope
 	}
 	if b.hasRope() {
-		b.rope = rope(b.Dense.Rope)
-		b.sliding = b.rope
-		if b.SlidingRope != nil {
-			b.sliding = rope(*b.SlidingRope)
+		b.FullRope = rope(b.Dense.Rope)
+		b.SlidingRope = b.FullRope
+		if own := b.Decoder.SlidingRope; own != nil {
+			b.SlidingRope = rope(*own)
 		}
 	}
 	return b
 }
 
 func (b *Builder) hasRope() bool {
-	for i := range b.states {
+	for i := range b.Layers {
 		if b.Rotates(i) {
 			return true
 		}
@@ -102,18 +131,18 @@ func (b *Builder) ends() nn.DecoderOptions {
 	return o
 }
 
-// Block takes the tensors of a layer, whose names start with p.
-func (b *Builder) Block(p string, layer int) nn.Block {
+// Block takes the tensors of a layer.
+func (b *Builder) Block(l Layer) nn.Block {
 	names := b.Names()
 	norm := func(name string) *nn.Norm {
 		if name == "" {
 			return nil
 		}
-		return b.norm(p+name, b.Hidden)
+		return b.norm(l.Prefix+name, b.Hidden)
 	}
 	block := nn.Block{
 		MixerNorm:   norm(names.Mixer),
-		Mixer:       b.mixer(p+"self_attn", layer),
+		Mixer:       b.mixer(l),
 		MixerPost:   norm(names.MixerPost),
 		NetworkPost: norm(names.NetworkPost),
 		Scale:       b.ResidualScale,
@@ -122,7 +151,7 @@ func (b *Builder) Block(p string, layer int) nn.Block {
 	if block.NetworkNorm = block.MixerNorm; names.Network != names.Mixer {
 		block.NetworkNorm = norm(names.Network)
 	}
-	block.Network = b.network(p, layer)
+	block.Network = b.network(l)
 	return block
 }
 
@@ -144,45 +173,37 @@ func (b *Builder) norm(name string, size int) *nn.Norm {
 	return nn.NewRMSNorm(b.w, name, size, b.NormEps)
 }
 
-// mixer takes the tensors NAME.* of a layer's attention.
-func (b *Builder) mixer(name string, layer int) nn.Mixer {
+// mixer takes the attention of a layer.
+func (b *Builder) mixer(l Layer) nn.Mixer {
+	if b.own.Mixer != nil {
+		if m := b.own.Mixer(b, l); m != nil {
+			return m
+		}
+	}
+	name := l.Prefix + "self_attn"
 	if b.Gate != "" {
-		return nn.NewGatedAttention(b.w, name, layer, b.Common, nn.GatedAttentionOptions{
-			Gate: "." + b.Gate, Rope: b.Rope(layer), Window: b.Window(layer),
+		return nn.NewGatedAttention(b.w, name, l.Index, b.Common, nn.GatedAttentionOptions{
+			Gate: "." + b.Gate, Rope: l.Rope, Window: l.Window,
 		})
 	}
 	o := nn.AttentionOptions{
-		Rope:       b.Rope(layer),
-		Window:     b.Window(layer),
+		Rope:       l.Rope,
+		Window:     l.Window,
 		Scale:      b.AttentionScale,
 		WholeNorms: b.HeadNorms.Over == decoder.Row,
 		NormsLast:  b.HeadNorms.AfterRope,
 		Growth:     nn.NewGrowth(b.Growth.Beta, b.Growth.Context),
-		Sinks:      b.HasSinks(layer),
+		Sinks:      b.HasSinks(l.Index),
 		Clip:       b.Clip,
 	}
 	if b.HeadNorms.Q != "" {
 		o.QNorm, o.KNorm = b.headNorm(name+"."+b.HeadNorms.Q, b.Heads), b.headNorm(name+"."+b.HeadNorms.K, b.KVHeads)
 	}
 	if b.own.Attention != nil {
-		b.own.Attention(layer, &o)
+		b.own.Attention(l.Index, &o)
 	}
-	return nn.NewAttention(b.w, name, layer, b.Common, o)
+	return nn.NewAttention(b.w, name, l.Index, b.Common, o)
 }
-
-// Rope returns the rope of a layer; nil if there is none.
-func (b *Builder) Rope(layer int) *nn.Rope {
-	switch {
-	case !b.Rotates(layer):
-		return nil
-	case b.states[layer].Window > 0:
-		return b.sliding
-	}
-	return b.rope
-}
-
-// Window returns the window of a layer; 0 = all positions.
-func (b *Builder) Window(layer int) int { return int(b.states[layer].Window) }
 
 // headNorm takes the norm of queries or keys.
 func (b *Builder) headNorm(name string, heads int) *nn.Norm {
@@ -195,13 +216,16 @@ func (b *Builder) headNorm(name string, heads int) *nn.Norm {
 	return b.norm(name, b.HeadDim)
 }
 
-// network takes the network of a layer, whose tensors' names start with p.
-func (b *Builder) network(p string, layer int) nn.Network {
-	name := p + cmp.Or(b.Description.Network, "mlp")
+// network takes the network of a layer.
+func (b *Builder) network(l Layer) nn.Network {
+	if b.own.Network != nil {
+		if n := b.own.Network(b, l); n != nil {
+			return n
+		}
+	}
+	name := l.Prefix + cmp.Or(b.Description.Network, "mlp")
 	switch {
-	case b.own.Network != nil:
-		return b.own.Network(name, layer)
-	case b.Mixture != nil && b.Mixture.Sparse[layer]:
+	case l.Experts:
 		return nn.NewMixture(b.w, name, b.Hidden, *b.Mixture)
 	case b.Plain != decoder.Plain{}:
 		return nn.NewPlainMLP(b.w, name+"."+b.Plain.Up, name+"."+b.Plain.Down, b.Hidden, b.Intermediate, b.MLPBias,

@@ -5,12 +5,12 @@
 package falcon_h1
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/models/nn/recurrent"
 )
@@ -18,30 +18,22 @@ import (
 func init() { models.Register("falcon_h1", build) }
 
 func build(t *mlx.Thread, c *types.FalconH1, w *nn.Weights) *nn.Decoder {
-	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
-		Norm:           norm(c.LastNorm()),
-		EmbeddingScale: c.EmbeddingScale,
-		LogitScale:     c.LogitScale,
-	})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
-	for i := range c.Layers {
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm: norm(p + "input_layernorm"),
-			Mixer: &mixer{
+	return decoders.Build(t, c, w, decoders.Own{
+		Mixer: func(_ *decoders.Builder, l decoders.Layer) nn.Mixer {
+			return &mixer{
 				config: c,
-				scan:   recurrent.NewSSM(w, p+"mamba", 2*i, c.SSM, c.Hidden, c.NormEps),
-				attention: nn.NewAttention(w, p+"self_attn", 2*i+1, c.Common, nn.AttentionOptions{
-					Rope:  rope,
+				scan:   recurrent.NewSSM(w, l.Prefix+"mamba", 2*l.Index, c.SSM, c.Hidden, c.NormEps),
+				attention: nn.NewAttention(w, l.Prefix+"self_attn", 2*l.Index+1, c.Common, nn.AttentionOptions{
+					Rope:  l.Rope,
 					Scale: c.Keys / math.Sqrt(float64(c.HeadDim)),
 				}),
-			},
-			NetworkNorm: norm(p + "pre_ff_layernorm"),
-			Network:     &network{c, nn.NewMLP(w, p+"feed_forward", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)},
-		})
-	}
-	return m
+			}
+		},
+		Network: func(b *decoders.Builder, l decoders.Layer) nn.Network {
+			name := l.Prefix + b.Description.Network
+			return &network{c, nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)}
+		},
+	})
 }
 
 // mixer is a scan and attention, which read the same rows.

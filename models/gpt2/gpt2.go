@@ -5,34 +5,21 @@
 package gpt2
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
 )
 
 func init() { models.Register("gpt2", build) }
 
-func build(_ *mlx.Thread, c *types.GPT2, w *nn.Weights) *nn.Decoder {
-	norm := func(name string) *nn.Norm { return nn.NewLayerNorm(w, name, c.Hidden, c.NormEps, true) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
-		Norm:      norm(c.Prefix + "norm"),
-		Positions: nn.NewPositions(w, c.Prefix+"embed_positions", c.Context, c.Hidden),
+func build(t *mlx.Thread, c *types.GPT2, w *nn.Weights) *nn.Decoder {
+	return decoders.Build(t, c, w, decoders.Own{
+		Attention: func(layer int, o *nn.AttentionOptions) { o.Scale = scale(c, layer) },
 	})
-	for i := range c.Layers {
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{Scale: scale(c, i)}),
-			NetworkNorm: norm(p + "post_attention_layernorm"),
-			Network: nn.NewPlainMLP(w, p+"mlp.up_proj", p+"mlp.down_proj", c.Hidden, c.Intermediate, c.MLPBias,
-				nn.ActivationOf(c.Activation)),
-		})
-	}
-	return m
 }
 
 // scale returns what a layer multiplies its attention scores by.

@@ -5,11 +5,10 @@
 package kimi_linear
 
 import (
-	"fmt"
-
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/latent"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/models/nn/recurrent"
@@ -17,23 +16,13 @@ import (
 
 func init() { models.Register("kimi_linear", build) }
 
-func build(_ *mlx.Thread, c *types.KimiLinear, w *nn.Weights) *nn.Decoder {
-	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
-	for i, full := range c.Full {
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		var mixer nn.Mixer
-		if full {
-			mixer = latent.NewAttention(w, p+"self_attn", i, &c.LatentDecoder, nil)
-		} else {
-			mixer = recurrent.NewColumnDelta(w, p+"self_attn", i, c.Delta, c.Hidden, c.NormEps)
-		}
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       mixer,
-			NetworkNorm: norm(p + "post_attention_layernorm"),
-			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
-		})
-	}
-	return m
+func build(t *mlx.Thread, c *types.KimiLinear, w *nn.Weights) *nn.Decoder {
+	return decoders.Build(t, c, w, decoders.Own{
+		Mixer: func(_ *decoders.Builder, l decoders.Layer) nn.Mixer {
+			if c.Full[l.Index] {
+				return latent.NewAttention(w, l.Prefix+"self_attn", l.Index, &c.LatentDecoder, nil)
+			}
+			return recurrent.NewColumnDelta(w, l.Prefix+"self_attn", l.Index, c.Delta, c.Hidden, c.NormEps)
+		},
+	})
 }

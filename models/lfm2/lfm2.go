@@ -1,49 +1,50 @@
-// Package lfm2 runs model type "lfm2": layers of attention or a gated short convolution, each with a SwiGLU MLP.
+// Package lfm2 runs model types "lfm2", "lfm2_moe" and "lfm3": layers of attention or a gated short convolution, each
+// with a SwiGLU MLP, or experts in all but the first layers of lfm2_moe. In lfm3 a gate of each head multiplies
+// attention's output.
 //
-// Reference: transformers 5.23, models/lfm2/modeling_lfm2.py.
+// References: transformers 5.23, modeling_lfm2.py, modeling_lfm2_moe.py and modeling_lfm3.py below models.
 package lfm2
 
 import (
-	"fmt"
-
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/models/nn/recurrent"
 )
 
 func init() {
 	models.Register("lfm2", func(t *mlx.Thread, c *types.Lfm2, w *nn.Weights) *nn.Decoder {
-		return New(t, c, w, func(name string, _ int) nn.Network {
-			return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
-		})
+		return build(t, c, w, convolutions{c.Full, c.Taps, c.ConvBias})
+	})
+	models.Register("lfm2_moe", func(t *mlx.Thread, c *types.Lfm2Moe, w *nn.Weights) *nn.Decoder {
+		return build(t, c, w, convolutions{c.Full, c.Taps, c.ConvBias})
+	})
+	models.Register("lfm3", func(t *mlx.Thread, c *types.Lfm3, w *nn.Weights) *nn.Decoder {
+		return build(t, c, w, convolutions{c.Full, c.Taps, c.ConvBias})
 	})
 }
 
-// New builds a model with networks from the caller, made of the tensors whose names start with name.
-func New(t *mlx.Thread, c *types.Lfm2, w *nn.Weights, network func(name string, layer int) nn.Network) *nn.Decoder {
-	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, name, size, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm(), c.Hidden)})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
-	for i, full := range c.Full {
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		var mixer nn.Mixer
-		if full {
-			mixer = nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
-				Rope:  rope,
-				QNorm: norm(p+"self_attn.q_layernorm", c.HeadDim),
-				KNorm: norm(p+"self_attn.k_layernorm", c.HeadDim),
-			})
-		} else {
-			mixer = recurrent.NewShortConv(w, p+"conv", i, c.Hidden, c.Taps, c.ConvBias)
-		}
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm:   norm(p+"operator_norm", c.Hidden),
-			Mixer:       mixer,
-			NetworkNorm: norm(p+"ffn_norm", c.Hidden),
-			Network:     network(p+"feed_forward", i),
-		})
-	}
-	return m
+type convolutions struct {
+	full []bool // by layer: attention, else a convolution
+	taps int
+	bias bool
+}
+
+func build(t *mlx.Thread, c arch.Described, w *nn.Weights, v convolutions) *nn.Decoder {
+	return decoders.Build(t, c, w, decoders.Own{
+		Mixer: func(b *decoders.Builder, l decoders.Layer) nn.Mixer {
+			switch {
+			case !v.full[l.Index]:
+				return recurrent.NewShortConv(w, l.Prefix+"conv", l.Index, b.Hidden, v.taps, v.bias)
+			case b.Gate != "":
+				return nn.NewGatedAttention(w, l.Prefix+"self_attn", l.Index, b.Common, nn.GatedAttentionOptions{
+					Gate: "." + b.Gate, PerHead: true, Rope: l.Rope, Window: l.Window,
+				})
+			}
+			return nil
+		},
+	})
 }

@@ -5,38 +5,30 @@
 package llama4
 
 import (
-	"fmt"
-
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
 )
 
 func init() { models.Register("llama4", build) }
 
 func build(t *mlx.Thread, c *types.Llama4, w *nn.Weights) *nn.Decoder {
-	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Interleaved()
-	for i, state := range c.State() {
-		attention := nn.AttentionOptions{Window: int(state.Window), Chunked: state.Window > 0, NormsLast: true}
-		switch {
-		case !c.Rotates[i] && c.GrowthBeta > 0:
-			attention.Growth = &nn.Growth{Beta: c.GrowthBeta, Context: c.GrowthContext, Shift: 1}
-		case c.Rotates[i]:
-			attention.Rope = rope
-		}
-		if c.Rotates[i] && c.QKNorm {
-			attention.QNorm, attention.KNorm = nn.PlainRMSNorm(c.NormEps), nn.PlainRMSNorm(c.NormEps)
-		}
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       nn.NewAttention(w, p+"self_attn", i, c.Common, attention),
-			NetworkNorm: norm(p + "post_attention_layernorm"),
-			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
-		})
+	return decoders.Build(t, c, w, decoders.Own{
+		Attention: func(layer int, o *nn.AttentionOptions) { attention(c, layer, o) },
+	})
+}
+
+func attention(c *types.Llama4, layer int, o *nn.AttentionOptions) {
+	o.Chunked, o.NormsLast = o.Window > 0, true
+	switch {
+	case c.Rotates[layer]:
+		o.Growth = nil
+	case o.Growth != nil:
+		o.Growth.Shift = 1
 	}
-	return m
+	if c.Rotates[layer] && c.QKNorm {
+		o.QNorm, o.KNorm = nn.PlainRMSNorm(c.NormEps), nn.PlainRMSNorm(c.NormEps)
+	}
 }

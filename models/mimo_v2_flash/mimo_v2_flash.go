@@ -5,40 +5,31 @@
 package mimo_v2_flash
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
 )
 
 func init() { models.Register("mimo_v2_flash", build) }
 
 func build(t *mlx.Thread, c *types.MiMoV2Flash, w *nn.Weights) *models.Decoder {
-	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := &models.Decoder{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})}
-	full, sliding := nn.NewRope(t, w, c.Rope, c.HeadDim), nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
-	for i, state := range c.State() {
-		rope := full
-		if state.Window > 0 {
-			rope = sliding
-		}
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       newAttention(w, p+"self_attn", i, int(state.Window), c, rope),
-			NetworkNorm: norm(p + "post_attention_layernorm"),
-			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
-		})
-	}
+	d, b := decoders.BuildWith(t, c, w, decoders.Own{
+		Mixer: func(_ *decoders.Builder, l decoders.Layer) nn.Mixer {
+			return newAttention(w, l.Prefix+"self_attn", l.Index, l.Window, c, l.Rope)
+		},
+	})
+	m := &models.Decoder{Decoder: d}
 	// transformers does not implement the head and ignores its tensors. This follows other inference engines.
 	if p := c.Next(); c.Window > 0 && w.Has(p+"eh_proj.weight") {
+		norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, p+name, c.Hidden, c.NormEps) }
 		m.Next = models.NewNext(w, p, "final_layernorm", c.Common, m, nn.Block{
-			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       newAttention(w, p+"self_attn", 0, c.Window, c, sliding),
-			NetworkNorm: norm(p + "pre_mlp_layernorm"),
+			MixerNorm:   norm("input_layernorm"),
+			Mixer:       newAttention(w, p+"self_attn", 0, c.Window, c, b.SlidingRope),
+			NetworkNorm: norm("pre_mlp_layernorm"),
 			Network:     nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
 		})
 		m.Next.Window = c.Window

@@ -5,39 +5,29 @@
 package minimax
 
 import (
-	"fmt"
-
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/decoders"
 	"github.com/ingotml/ingot/models/nn"
 )
 
 func init() { models.Register("minimax", build) }
 
 func build(t *mlx.Thread, c *types.MiniMax, w *nn.Weights) *nn.Decoder {
-	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
-	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
-	for i, state := range c.State() {
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		mixer := normedMixer{scale: c.LinearScale}
-		if c.Full[i] {
-			mixer.scale = c.FullScale
-			mixer.Mixer = nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
-				Rope: rope, Window: int(state.Window),
-			})
-		} else {
-			mixer.Mixer = newLightning(t, w, p+"self_attn", i, c)
-		}
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       mixer,
-			NetworkNorm: norm(p + "post_attention_layernorm"),
-			Network:     normedNetwork{nn.NewMixture(w, p+"mlp", c.Hidden, c.Mixture), c.NetworkScale},
-		})
-	}
-	return m
+	return decoders.Build(t, c, w, decoders.Own{
+		Mixer: func(_ *decoders.Builder, l decoders.Layer) nn.Mixer {
+			name := l.Prefix + "self_attn"
+			if !c.Full[l.Index] {
+				return normedMixer{newLightning(t, w, name, l.Index, c), c.LinearScale}
+			}
+			attention := nn.NewAttention(w, name, l.Index, c.Common, nn.AttentionOptions{Rope: l.Rope, Window: l.Window})
+			return normedMixer{attention, c.FullScale}
+		},
+		Network: func(_ *decoders.Builder, l decoders.Layer) nn.Network {
+			return normedNetwork{nn.NewMixture(w, l.Prefix+"mlp", c.Hidden, c.Mixture), c.NetworkScale}
+		},
+	})
 }
 
 // normedMixer is a mixer whose residual stream is its normalized input.
