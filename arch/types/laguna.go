@@ -143,10 +143,10 @@ func (m *Laguna) Table() table.Table {
 
 // Decoder implements [arch.Described].
 func (m *Laguna) Decoder() config.Decoder {
-	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, SlidingRope: &m.SlidingRope, Description: decoder.Description{
-		HeadNorms: decoder.QK,
-		Gate:      "g_proj",
-	}}
+	return config.Decoder{
+		Dense: &m.Dense, Mixture: &m.Mixture, SlidingRope: &m.SlidingRope,
+		Description: decoder.Description{HeadNorms: decoder.QK, Gate: "g_proj"},
+	}
 }
 
 // ggufLaguna is the mapping of laguna. Keys that end in _swa are those of sliding layers. A file without a pattern has

@@ -34,7 +34,7 @@ func TestEveryTypeHasAModel(t *testing.T) {
 			t.Errorf("model type %s is not registered by arch/types/%s.go", name, name)
 		case slices.Contains(registered, name):
 		case !exists(file):
-			t.Errorf("model type %s has no model: write %s", name, file)
+			t.Errorf("model type %s has no model: set Plain in arch/types/%s.go, or write %s", name, name, file)
 		case slices.Contains(runs, name) || slices.Contains(drafts, name):
 			t.Errorf("%s and arch/types/%s.go disagree on whether %s can only draft", file, name, name)
 		default:
