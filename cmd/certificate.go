@@ -2,13 +2,10 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ingotml/ingot/cmd/certify"
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/runtime/quality"
 	"github.com/opencontainers/go-digest"
 )
@@ -90,44 +87,4 @@ func certificateSummary(c certify.Certificate) string {
 		s += ", signed"
 	}
 	return s
-}
-
-// requireCertificate returns the check of a pull: a certificate of the manifest must state a mean divergence of at most
-// --max-kl. It stores the certificate before the model is pulled.
-func requireCertificate(
-	ctx context.Context, client *registry.Client, st *store.Store, name manifest.Name, o pullOptions,
-) (func(context.Context, digest.Digest) error, error) {
-	want := certify.Requirement{MaxKL: o.maxKL}
-	var err error
-	if o.key != "" {
-		if want.Key, err = publicKey(o.key); err != nil {
-			return nil, err
-		}
-	}
-	if want.Base, err = baseDigest(ctx, st, o.against); err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, d digest.Digest) error { return want.Find(ctx, client, st, name, d) }, nil
-}
-
-// baseDigest returns the digest of the base that certificates must name: a model of the store, or a digest.
-func baseDigest(ctx context.Context, st *store.Store, base string) (digest.Digest, error) {
-	if base == "" || manifest.ValidDigest(digest.Digest(base)) {
-		return digest.Digest(base), nil
-	}
-	name, err := manifest.ParseName(base)
-	if err != nil {
-		return "", err
-	}
-	if name.Digest != "" {
-		return name.Digest, nil
-	}
-	raw, err := st.ResolveRaw(ctx, name)
-	if errors.Is(err, manifest.ErrNotFound) {
-		return "", fmt.Errorf("--against: %w; name a digest instead", err)
-	}
-	if err != nil {
-		return "", err
-	}
-	return raw.Descriptor.Digest, nil
 }

@@ -42,6 +42,9 @@ type app struct {
 	quiet    bool
 	command  string // the running command with its parents and without arguments, such as "ingot engine status"
 
+	// execute runs another command line with this state.
+	execute func(ctx context.Context, args []string) error
+
 	interrupts      interrupts
 	credentialFiles map[string][]byte // what --creds and the like have read, by file: a pipe can be read once
 }
@@ -53,9 +56,12 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	log.SetOutput(a.err) // libraries log here
 	ctx, stop := a.signals()
 	defer stop()
-	root := a.root()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	a.execute = func(ctx context.Context, args []string) error {
+		root := a.root()
+		root.SetArgs(args)
+		return root.ExecuteContext(ctx)
+	}
+	err := a.execute(ctx, args)
 	if flushed := a.out.Flush(); err == nil {
 		err = flushed
 	}

@@ -22,7 +22,6 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"discover": {modelNames, nothing},
 	"fit":      {modelOr(cobra.ShellCompDirectiveFilterDirs), nothing},
 	"inspect":  {modelNames, nothing},
-	"launch":   {clientNames, nothing},
 	"export":   {modelNames, folders, nothing},
 	"extract":  {modelNames, folders},
 	"login":    {nothing},

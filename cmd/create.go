@@ -249,11 +249,6 @@ func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.Fil
 	if err != nil {
 		return convert.Result{}, nil, err
 	}
-	bar := a.createProgress(o.json)
-	options.Progress = bar.set
-	if options.Remote == nil {
-		options.Remote = a.hubRemote(o.hub, options.Memory)
-	}
 	check, err := a.qualityCheck(ctx, store, name, o)
 	if err != nil {
 		return convert.Result{}, nil, err
@@ -270,18 +265,8 @@ func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.Fil
 	if err := a.pushOptions(&options, store, name, o); err != nil {
 		return convert.Result{}, nil, err
 	}
-	cores, restore := oversubscribe()
-	defer restore()
-	options.Parallel = cores
-	result, err := convert.Create(ctx, store, name, from, options)
-	bar.end()
-	if err != nil {
-		return convert.Result{}, nil, err
-	}
-	for _, w := range result.Warnings {
-		a.note("note: %s", w)
-	}
-	return result, check, nil
+	result, err := a.convert(ctx, store, name, from, options, o.json)
+	return result, check, err
 }
 
 // existingStore opens the store and fails if it does not exist.

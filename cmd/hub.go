@@ -185,6 +185,12 @@ func (a *app) importHub(ctx context.Context, name manifest.Name, arg string, yes
 		return missing
 	}
 	from := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: arg}}}
-	_, _, err = a.build(ctx, name, from, convert.Options{Version: Version, Memory: write.DefaultMemory}, createOptions{})
+	st, err := a.openStore()
+	if err != nil {
+		return err
+	}
+	options := convert.Options{Version: Version, Memory: write.DefaultMemory}
+	options.Remote = a.hubRemote(hubFlags{}, options.Memory)
+	_, err = a.convert(ctx, st, name, from, options, false)
 	return err
 }

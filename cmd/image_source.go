@@ -26,8 +26,12 @@ func (a *app) importImage(ctx context.Context, name manifest.Name, i *image.Imag
 	if err != nil {
 		return convert.Result{}, err
 	}
+	st, err := a.openStore()
+	if err != nil {
+		return convert.Result{}, err
+	}
 	options := convert.Options{Version: Version, Memory: write.DefaultMemory, Remote: i}
-	result, _, err := a.build(ctx, name, from, options, createOptions{json: json})
+	result, err := a.convert(ctx, st, name, from, options, json)
 	if err != nil {
 		return convert.Result{}, err
 	}

@@ -47,6 +47,8 @@ the file first.`,
 			return between(0, 1)(c, given)
 		},
 		RunE: func(c *cobra.Command, args []string) error { return a.launch(c, args, o) },
+
+		ValidArgsFunction: clientNames,
 	}
 	f := c.Flags()
 	f.StringVar(&o.model, "model", "", "`name` of the model (default: ask)")
@@ -124,7 +126,11 @@ func launchNames() []string {
 	return append(names, launchRun)
 }
 
-func clientNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// clientNames completes the only argument of launch.
+func clientNames(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	return launchNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
@@ -368,9 +374,7 @@ func (l *launcher) run(ctx context.Context) error {
 	if file := l.o.server.key.file; file != "" {
 		args = append(args, "--api-key-file", file)
 	}
-	root := l.root()
-	root.SetArgs(append(args, l.args...))
-	return root.ExecuteContext(ctx)
+	return l.execute(ctx, append(args, l.args...))
 }
 
 // stored makes sure that the store has the model.

@@ -1,9 +1,7 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ingotml/ingot/manifest"
@@ -15,6 +13,7 @@ import (
 
 func (a *app) pullCmd() *cobra.Command {
 	var o pullOptions
+	var must pullRequirements
 	c := &cobra.Command{
 		Use:   "pull NAME",
 		Short: "Pull a model from a registry into the store",
@@ -57,21 +56,11 @@ pull prints the digest of the manifest.`,
 			if err != nil {
 				return err
 			}
-			if o.signed && o.key == "" {
-				return usagef("--require-signature requires --key FILE, the signer's public key")
+			if err := must.check(c); err != nil {
+				return err
 			}
-			o.certified = c.Flags().Changed(maxKLFlag)
-			if o.key != "" && !o.signed && !o.certified {
-				return usagef("--key FILE requires --require-signature or --max-kl: otherwise no signature is checked")
-			}
-			if o.certified && !(o.maxKL >= 0) {
-				return usagef("--max-kl %v must not be negative; use a divergence in nats, such as 0.05", o.maxKL)
-			}
-			if o.against != "" && !o.certified {
-				return usagef("--against requires --max-kl: otherwise no certificate is checked")
-			}
-			if o.identity.rule != "" && !o.signed {
-				return usagef("--signed-identity requires --require-signature: otherwise the signature is not checked")
+			if must.signed || must.certified {
+				o.require = must.require
 			}
 			return a.pull(c.Context(), name, o)
 		},
@@ -79,28 +68,26 @@ pull prints the digest of the manifest.`,
 	f := c.Flags()
 	f.BoolVar(&o.pull.NoDraft, "no-draft", false, "leave out the draft model")
 	f.StringArrayVar(&o.pull.Only, "only", nil, "pull only files and tensors that match `GLOB` (repeatable)")
-	f.BoolVar(&o.signed, "require-signature", false, "pull only if the model is signed with --key")
-	f.StringVar(&o.key, "key", "", "PEM `file` with the public key")
-	o.identity.add(c)
-	f.Float64Var(&o.maxKL, maxKLFlag, 0, "pull only with a certificate of at most this mean `KL`")
-	f.StringVar(&o.against, "against", "", "`model` or digest that the certificate compares with")
+	must.add(c)
 	f.BoolVar(&o.json, "json", false, "print the result as JSON, progress as JSON lines")
 	o.transfer.add(c)
 	return c
 }
 
+// pullOptions say how a model is pulled.
 type pullOptions struct {
 	pull     registry.PullOptions
 	transfer transferFlags
 	json     bool
-	signed   bool
-	key      string
-	identity identityFlag
-
-	certified bool // --max-kl is given
-	maxKL     float64
-	against   string
+	// require returns a check of the manifest, which runs before the model is pulled. It may be nil. warn receives
+	// warnings.
+	require func(
+		ctx context.Context, client *registry.Client, st *store.Store, name manifest.Name, warn func(registry.Event),
+	) (manifestCheck, error)
 }
+
+// manifestCheck accepts or rejects the manifest with a digest.
+type manifestCheck = func(context.Context, digest.Digest) error
 
 func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error {
 	result, progress, err := a.fetch(ctx, name, o)
@@ -135,17 +122,10 @@ func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*re
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.signed {
-		if o.pull.Verify, err = requireSignature(client, store, name, o, progress.set); err != nil {
+	if o.require != nil {
+		if o.pull.Verify, err = o.require(ctx, client, store, name, progress.set); err != nil {
 			return nil, nil, err
 		}
-	}
-	if o.certified {
-		certified, err := requireCertificate(ctx, client, store, name, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		o.pull.Verify = both(o.pull.Verify, certified)
 	}
 	o.pull.Files = true
 	result, err := client.Pull(ctx, store, name, o.pull)
@@ -156,32 +136,7 @@ func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*re
 	return result, progress, err
 }
 
-// both returns a check that passes if both do. The first may be nil.
-func both(a, b func(context.Context, digest.Digest) error) func(context.Context, digest.Digest) error {
-	if a == nil {
-		return b
-	}
-	return func(ctx context.Context, d digest.Digest) error {
-		if err := a(ctx, d); err != nil {
-			return err
-		}
-		return b(ctx, d)
-	}
-}
-
 type pullJSON struct {
 	transferJSON
 	Partial int `json:"absent_blobs"`
-}
-
-// listAbsent replaces an error about one missing blob by an error that lists all missing blobs of the model.
-func listAbsent(ctx context.Context, store *store.Store, name manifest.Name, err error) error {
-	if !errors.Is(err, manifest.ErrBlobMissing) {
-		return err
-	}
-	entry, failed := store.Resolve(ctx, name)
-	if failed != nil {
-		return err
-	}
-	return cmp.Or(store.CheckPresent(entry, true), err)
 }

@@ -122,7 +122,7 @@ func depths(rows []quality.Row) (list []kvDepthJSON) {
 func (a *app) printKV(out kvJSON, c *cobra.Command, o verifyOptions) error {
 	ok := true
 	for _, t := range out.Types {
-		ok = ok && (!c.Flags().Changed(maxKLFlag) || t.MeanKL.Value <= o.maxKL) &&
+		ok = ok && (!c.Flags().Changed("max-kl") || t.MeanKL.Value <= o.maxKL) &&
 			(!c.Flags().Changed("min-top1") || t.Top1.Value >= o.minTop1)
 	}
 	if o.json {

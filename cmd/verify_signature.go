@@ -9,11 +9,9 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/fsck"
-	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/attest"
 	"github.com/ingotml/ingot/registry/signed"
 	"github.com/ingotml/ingot/registry/sigstore"
-	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 )
 
@@ -107,36 +105,6 @@ func (a *app) findSignature(
 		err = rerr
 	}
 	return nil, "", err
-}
-
-// requireSignature returns the signature check of a pull: the manifest must be signed by the key for the name. The
-// check stores the signature before the model is pulled. warn receives warnings.
-func requireSignature(
-	client *registry.Client, store *store.Store, name manifest.Name, o pullOptions, warn func(registry.Event),
-) (func(context.Context, digest.Digest) error, error) {
-	key, err := publicKey(o.key)
-	if err != nil {
-		return nil, err
-	}
-	want, err := o.identity.check(key, name)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, d digest.Digest) error {
-		sig, err := attest.StoredSignature(ctx, store, d, want)
-		if err != nil {
-			if sig, err = attest.RemoteSignature(ctx, client, d, want); err != nil {
-				return acceptable(err)
-			}
-			if err := sig.Store(ctx, store); err != nil {
-				return err
-			}
-		}
-		if sig.Reference == "" {
-			warn(registry.Event{Kind: registry.Warned, Name: name.String(), Err: errNoReference})
-		}
-		return nil
-	}, nil
 }
 
 // errNoReference warns about a signature without a name.
