@@ -151,18 +151,12 @@ moves them through registries, verifies them and runs them on the MLX engine.`,
 	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "print no progress and no notes")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(a.help)
-	root.AddCommand(a.tokenizeCmd(), a.templateCmd(), a.schemaCmd())
-	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.calibrateCmd(), a.runCmd(), a.cacheCmd(), a.verifyCmd())
-	root.AddCommand(a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd())
-	root.AddCommand(a.engineCmd(), a.versionCmd(), a.manCmd())
-	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
-	root.AddCommand(a.exportCmd(), a.extractCmd())
-	root.AddCommand(a.pushCmd(), a.pullCmd(), a.tagsCmd(), a.inspectCmd(), a.deleteCmd(), a.checkCmd())
-	root.AddCommand(a.searchCmd(), a.fitCmd())
-	root.AddCommand(a.loginCmd(), a.logoutCmd())
-	root.AddCommand(a.serveCmd(), a.batchCmd(), a.psCmd(), a.stopCmd(), a.launchCmd())
-	root.AddCommand(a.workerCmd())
-	root.AddCommand(a.runnerCmd(), a.followCmd())
+	for _, group := range [][]*cobra.Command{
+		a.runCommands(), a.createCommands(), a.registryCommands(), a.serveCommands(), a.verifyCommands(), a.storeCommands(),
+		a.toolsCommands(),
+	} {
+		root.AddCommand(group...)
+	}
 	addCompletions(root)
 	root.SetIn(a.in)
 	root.SetOut(a.out)

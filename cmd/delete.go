@@ -35,7 +35,7 @@ at all.`,
 	return c
 }
 
-func (a *app) delete(ctx context.Context, arg string, yes bool, transfer *transferFlags) error {
+func (a *app) delete(ctx context.Context, arg string, yes bool, flags *transferFlags) error {
 	name, err := parseRemote(arg)
 	switch {
 	case err != nil:
@@ -45,7 +45,7 @@ func (a *app) delete(ctx context.Context, arg string, yes bool, transfer *transf
 	case !yes && !a.onTerminal():
 		return usagef("delete asks on a terminal; without one, --yes is needed")
 	}
-	client, err := a.client(transfer, nil)
+	client, err := a.client(flags, nil)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ can be copied but not run.`,
 		}
 		entry, texts, err := m.read()
 		if errors.Is(err, manifest.ErrUnknownManifest) && !part {
-			return out.unknown(m, err)
+			return printUnknown(out, m, err)
 		}
 		if err != nil {
 			return err

@@ -193,7 +193,8 @@ type unknownJSON struct {
 	Imports      string      `json:"-"` // what it is, if it holds a model's files
 }
 
-func (o showOutput) unknown(m *shown, why error) error {
+// printUnknown prints a manifest that is not a model image.
+func printUnknown(o showOutput, m *shown, why error) error {
 	layers, err := m.layers()
 	if err != nil {
 		return err

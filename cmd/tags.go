@@ -57,7 +57,7 @@ type tagsJSON struct {
 }
 
 // tags lists the tags of a repository.
-func (a *app) tags(ctx context.Context, arg string, transfer *transferFlags) (tagsJSON, error) {
+func (a *app) tags(ctx context.Context, arg string, flags *transferFlags) (tagsJSON, error) {
 	name, err := parseRemote(arg)
 	if err != nil {
 		return tagsJSON{}, err
@@ -68,7 +68,7 @@ func (a *app) tags(ctx context.Context, arg string, transfer *transferFlags) (ta
 	}
 	list := tagsJSON{Name: repo.String(), Tags: []string{}}
 	if !repo.IsLocal() {
-		client, err := a.client(transfer, nil)
+		client, err := a.client(flags, nil)
 		if err != nil {
 			return tagsJSON{}, err
 		}
