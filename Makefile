@@ -10,7 +10,7 @@ PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$
 # Packages with goroutines or locks: `make test-race` runs their tests under the race detector.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
 RACE    := ./internal/limits/jsonfit ./internal/limits/conns/... ./internal/limits/loglimit ./internal/limits/work ./runtime/... ./worker/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat ./prompt ./chat/jinja/... \
-	./grammar/automaton ./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./grammar/vocabulary ./internal/child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
+	./grammar/automaton ./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./grammar/vocabulary ./internal/child ./safetensors ./cmd/terminal/... ./cmd/cli/... ./cmd/run ./cmd/serve ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
 .PHONY: bench-dryrun build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short vulns licenses sbom bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-attacks bench-fit bench-schemas test-interop test-schemas soak generate clean

@@ -16,7 +16,6 @@ import (
 // noRace are the packages with goroutines or locks whose tests `make test-race` leaves out, and why.
 // `make test-long` runs all packages under it.
 var noRace = map[string]string{
-	"cmd":                     "its tests start thousands of processes; what they call has tests of its own",
 	"mlx/mlxtest":             "a fixture: it runs in the tests of mlx",
 	"internal/limits/runtest": "what it measures of memory is of tests that run alone",
 }

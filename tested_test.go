@@ -18,7 +18,7 @@ var coveredBy = map[string]string{
 	"chat/jinja/ast":    "chat/jinja TestSnippets",
 	"chat/jinja/format": "chat/jinja TestSnippets",
 
-	"cmd/ingot":               "cmd TestScripts",
+	"cmd/...":                 "cmd TestScripts",
 	"convert/equalize":        "convert TestEqualize",
 	"convert/internal/encode": "convert TestLongWords",
 	"convert/packed/foreign":  "convert/packed TestForeignNames",

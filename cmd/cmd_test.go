@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/cmd/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -122,26 +121,13 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestPlainProgress checks that progress outside a terminal has no escape sequences.
-func TestPlainProgress(t *testing.T) {
-	var errs bytes.Buffer
-	p := (&app{err: terminal.Notes(&errs)}).createProgress(false)
-	p.shown = p.shown.Add(-plainEvery)
-	p.set(write.Event{Bytes: 1000, TotalBytes: 4000, Tensors: 1, TotalTensors: 4})
-	p.end()
-	if got := errs.String(); !strings.HasPrefix(got, "packing 1.0 kB of 4.0 kB, 1 of 4 tensors, ") ||
-		strings.ContainsAny(got, "\r\x1b") || !strings.HasSuffix(got, "\n") {
-		t.Errorf("progress: %q", got)
-	}
-}
-
 // withoutJSON lists the commands that print a text or no data, by name or by path.
 var withoutJSON = []string{"delete", "engine check", "schema", "launch", "rm", "login", "logout", "runner", "stop",
 	"tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man",
 	"cache", "follow", "worker"}
 
 func TestJSONEverywhere(t *testing.T) {
-	commands(t, (&app{}).root(), func(c *cobra.Command) {
+	commands(t, root(&cli.App{}), func(c *cobra.Command) {
 		path := strings.TrimPrefix(c.CommandPath(), "ingot ")
 		without := slices.Contains(withoutJSON, c.Name()) || slices.Contains(withoutJSON, path)
 		if (c.Flag("json") != nil) == without {
@@ -157,7 +143,7 @@ func TestEnvironmentTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := map[string]bool{}
-	commands(t, (&app{}).root(), func(c *cobra.Command) {
+	commands(t, root(&cli.App{}), func(c *cobra.Command) {
 		for _, name := range regexp.MustCompile(`--([a-z0-9-]+)`).FindAllStringSubmatch(c.UsageString(), -1) {
 			flags[name[1]] = true
 		}

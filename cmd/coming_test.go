@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/cmd/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -18,7 +19,7 @@ func TestComingFrom(t *testing.T) {
 	named := map[string]bool{}
 	for _, line := range regexp.MustCompile("`ingot [^`]*`|(?m)^ +ingot [^#\n]*").FindAllString(string(b), -1) {
 		words := strings.Fields(strings.Trim(line, "` "))[1:]
-		c, rest, err := (&app{}).root().Find(words)
+		c, rest, err := root(&cli.App{}).Find(words)
 		if err != nil || !c.HasParent() {
 			t.Errorf("%s: no such command: %v", line, err)
 			continue

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/cmd/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -23,7 +24,7 @@ const (
 // ownCommands visits the commands that users see, without cobra's.
 func ownCommands(t *testing.T, visit func(*cobra.Command)) {
 	t.Helper()
-	commands(t, (&app{}).root(), func(c *cobra.Command) {
+	commands(t, root(&cli.App{}), func(c *cobra.Command) {
 		if !c.Hidden && !cobraCommands[c.Name()] {
 			visit(c)
 		}

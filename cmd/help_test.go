@@ -1,10 +1,14 @@
 package cmd
 
 import (
+	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/cmd/cli"
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -12,7 +16,7 @@ import (
 // TestHelp checks the rules of docs/style.md for help: flags' texts are one line under 60 characters, summaries and
 // descriptions start with a capital letter, and descriptions have lines of at most 120 columns.
 func TestHelp(t *testing.T) {
-	commands(t, (&app{}).root(), func(c *cobra.Command) {
+	commands(t, root(&cli.App{}), func(c *cobra.Command) {
 		if cobraCommands[c.Name()] {
 			return
 		}
@@ -35,18 +39,25 @@ func TestHelp(t *testing.T) {
 
 // Help fits in the terminal's width. Its words stay, and so do the lines of examples, which users copy.
 func TestHelpFits(t *testing.T) {
-	commands(t, (&app{}).root(), func(c *cobra.Command) {
+	const columns = 80 // of a file
+	var out bytes.Buffer
+	a := &cli.App{Out: terminal.Data(&out)}
+	commands(t, root(a), func(c *cobra.Command) {
 		if cobraCommands[c.Name()] {
 			return
 		}
-		text := helpText(c, plainColumns)
+		out.Reset()
+		if err := errors.Join(c.Help(), a.Out.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
 		for line := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > plainColumns {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
 				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), n, line)
 			}
 		}
 		if !strings.Contains(text, strings.TrimRight(c.Example, "\n")) {
-			t.Errorf("%s: an example is wider than %d columns:\n%s", c.CommandPath(), plainColumns, c.Example)
+			t.Errorf("%s: an example is wider than %d columns:\n%s", c.CommandPath(), columns, c.Example)
 		}
 		all := c.Long + c.UsageString()
 		if c.Long == "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/cmd/cli"
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/spf13/cobra"
 )
@@ -19,12 +20,12 @@ func TestHolderHasNoArguments(t *testing.T) {
 	old := os.Args
 	os.Args = []string{filepath.Join("bin", "ingot"), "hold", "s3cret", "--api-key=s3cret"}
 	defer func() { os.Args = old }()
-	a := &app{in: strings.NewReader(""), out: terminal.Data(&bytes.Buffer{}), err: terminal.Notes(&bytes.Buffer{})}
-	root := a.root()
+	a := &cli.App{In: strings.NewReader(""), Out: terminal.Data(&bytes.Buffer{}), Err: terminal.Notes(&bytes.Buffer{})}
+	root := root(a)
 	var notes []string
 	root.AddCommand(&cobra.Command{Use: "hold", FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(c *cobra.Command, _ []string) error {
-			store, err := a.openStore()
+			store, err := a.OpenStore()
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ingotml/ingot/cmd/cli/servers"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/server"
@@ -72,7 +73,7 @@ func withImpostor(t *testing.T, forged http.HandlerFunc) *heard {
 	}))
 	t.Cleanup(s.Close)
 	t.Setenv("INGOT_HOST", s.URL)
-	t.Setenv(envAPIKey, secretKey)
+	t.Setenv(servers.EnvAPIKey, secretKey)
 	return h
 }
 

@@ -102,12 +102,26 @@ func TestRunAsksServer(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	var got, want runJSON
+	type toolCall struct {
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	type result struct {
+		IDs        []int32      `json:"ids"`
+		Text       string       `json:"text"`
+		Thinking   string       `json:"thinking"`
+		ToolCalls  []toolCall   `json:"tool_calls"`
+		DoneReason string       `json:"done_reason"`
+		LeftOut    []string     `json:"left_out"`
+		Stats      server.Stats `json:"stats"`
+	}
+	var got result
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	want = runJSON{IDs: []int32{7, 8}, Text: "Hi", Thinking: "hm",
-		ToolCalls: []runToolCall{{"x", "f", json.RawMessage(`{"a":1}`)}}, DoneReason: "stop",
+	want := result{IDs: []int32{7, 8}, Text: "Hi", Thinking: "hm",
+		ToolCalls: []toolCall{{"x", "f", json.RawMessage(`{"a":1}`)}}, DoneReason: "stop",
 		Stats: server.Stats{PromptTokens: 5, CachedTokens: 3, Tokens: 2}}
 	for i := range got.ToolCalls {
 		var b bytes.Buffer

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/cmd/cli"
+	"github.com/ingotml/ingot/cmd/cli/servers"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server"
@@ -23,7 +25,7 @@ import (
 func TestServeTLSFlags(t *testing.T) {
 	t.Setenv("INGOT_HOME", t.TempDir())
 	t.Setenv("INGOT_ENGINE", t.TempDir()) // has no engine, which ends a server that would start
-	t.Setenv(envAPIKey, "")
+	t.Setenv(servers.EnvAPIKey, "")
 	t.Setenv("INGOT_HOST", "127.0.0.1:0")
 	dir := t.TempDir()
 	certFile, keyFile := certstest.Files(t, dir)
@@ -35,18 +37,18 @@ func TestServeTLSFlags(t *testing.T) {
 		code int
 		want string
 	}{
-		"right":        {both, exitFailed, "engine"},
-		"https":        {append([]string{"--host", "https://127.0.0.1:0"}, both...), exitFailed, "engine"},
-		"only cert":    {both[:2], exitUsage, "belong together"},
-		"only key":     {both[2:], exitUsage, "belong together"},
-		"no pair":      {[]string{"--host", "https://127.0.0.1:0"}, exitUsage, "pass --tls-cert FILE"},
-		"path":         {append([]string{"--host", "https://127.0.0.1:0/v1"}, both...), exitUsage, "supports no path"},
-		"missing":      {[]string{"--tls-cert", "none.pem", "--tls-key", keyFile}, exitFailed, "none.pem: no such file"},
-		"swapped":      {[]string{"--tls-cert", keyFile, "--tls-key", certFile}, exitFailed, "has a key instead"},
-		"broken keys":  {[]string{"--api-key-file", broken}, exitFailed, broken + ":2: the line must be [NAME] KEY"},
-		"no host":      {[]string{"--allow-host", "http://models.example/"}, exitUsage, "write models.example"},
-		"no origin":    {[]string{"--allow-origin", "chat.example"}, exitUsage, "such as https://chat.example"},
-		"other origin": {[]string{"--allow-origin", "https://chat.example/x"}, exitUsage, "write https://chat.example"},
+		"right":        {both, cli.ExitFailed, "engine"},
+		"https":        {append([]string{"--host", "https://127.0.0.1:0"}, both...), cli.ExitFailed, "engine"},
+		"only cert":    {both[:2], cli.ExitUsage, "belong together"},
+		"only key":     {both[2:], cli.ExitUsage, "belong together"},
+		"no pair":      {[]string{"--host", "https://127.0.0.1:0"}, cli.ExitUsage, "pass --tls-cert FILE"},
+		"path":         {append([]string{"--host", "https://127.0.0.1:0/v1"}, both...), cli.ExitUsage, "supports no path"},
+		"missing":      {[]string{"--tls-cert", "none.pem", "--tls-key", keyFile}, cli.ExitFailed, "none.pem: no such file"},
+		"swapped":      {[]string{"--tls-cert", keyFile, "--tls-key", certFile}, cli.ExitFailed, "has a key instead"},
+		"broken keys":  {[]string{"--api-key-file", broken}, cli.ExitFailed, broken + ":2: the line must be [NAME] KEY"},
+		"no host":      {[]string{"--allow-host", "http://models.example/"}, cli.ExitUsage, "write models.example"},
+		"no origin":    {[]string{"--allow-origin", "chat.example"}, cli.ExitUsage, "such as https://chat.example"},
+		"other origin": {[]string{"--allow-origin", "https://chat.example/x"}, cli.ExitUsage, "write https://chat.example"},
 	} {
 		code, out, errs := runMain(append([]string{"serve"}, c.args...), "")
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
@@ -75,7 +77,7 @@ func withTLS(t *testing.T, st *store.Store) *httptest.Server {
 	t.Cleanup(s.Close)
 	t.Setenv("INGOT_HOST", s.URL)
 	t.Setenv("SSL_CERT_FILE", certFile)
-	t.Setenv(envAPIKey, secretKey)
+	t.Setenv(servers.EnvAPIKey, secretKey)
 	return s
 }
 

@@ -18,7 +18,7 @@ func init() {
 			"server/identity.TestLongResponse"},
 		Limit{"ProofTime", "time that a server has to respond to a challenge", ProofTime, Seconds,
 			"server/identity.TestSilentServer"},
-		Limit{"APIKey", "API key in a file", APIKey, Bytes, "cmd.TestKeyFile"},
+		Limit{"APIKey", "API key in a file", APIKey, Bytes, "cmd/cli/servers.TestKeyFile"},
 		Limit{"APIKeys", "API keys of a server", APIKeys, Count, "server/keys.TestFile"},
 	)
 }

@@ -7,9 +7,10 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/cmd"
+	"github.com/ingotml/ingot/cmd/cli"
 )
 
 func main() {
-	cmd.Version = cmp.Or(os.Getenv("AS_VERSION"), cmd.Version)
+	cli.Version = cmp.Or(os.Getenv("AS_VERSION"), cli.Version)
 	os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

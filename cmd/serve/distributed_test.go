@@ -1,0 +1,45 @@
+package serve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLaunchers(t *testing.T) {
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "hosts.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	ring := file(`[["10.0.0.1:5000", "10.0.1.1:5000"], ["10.0.0.2:5000"], ["10.0.0.3:5000"]]`)
+	type env = map[string]string
+	for _, c := range []struct {
+		env  env
+		want launched
+		err  string
+	}{
+		{env{"MLX_RANK": "2", "MLX_HOSTFILE": ring}, launched{"ring", 2, 3, "10.0.0.1"}, ""},
+		{env{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4"}, launched{"mpi", 0, 4, ""}, ""},
+		{env{"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, launched{"mpi", 1, 2, ""}, ""},
+		{env{}, launched{}, "needs a launcher"},
+		{env{"MLX_RANK": "0"}, launched{}, "needs a launcher"},
+		{env{"MLX_RANK": "3", "MLX_HOSTFILE": ring}, launched{}, "has 3 ranks"},
+		{env{"MLX_RANK": "-1", "MLX_HOSTFILE": ring}, launched{}, "has 3 ranks"},
+		{env{"MLX_RANK": "0", "MLX_HOSTFILE": file(`{"hosts": []}`)}, launched{}, "not a list of the addresses"},
+		{env{"MLX_RANK": "0", "MLX_HOSTFILE": ring + "x"}, launched{}, "no such file"},
+		{env{"OMPI_COMM_WORLD_RANK": "4", "OMPI_COMM_WORLD_SIZE": "4"}, launched{}, "not a rank"},
+		{env{"SLURM_PROCID": "x", "SLURM_NTASKS": "2"}, launched{}, "not a rank"},
+	} {
+		got, err := readLauncher(func(name string) string { return c.env[name] })
+		switch {
+		case c.err == "" && (err != nil || got != c.want):
+			t.Errorf("%v: %+v, %v; want %+v", c.env, got, err, c.want)
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%v: %v, want %q", c.env, err, c.err)
+		}
+	}
+}
