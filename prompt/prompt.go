@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/runtime"
 )
@@ -195,31 +194,16 @@ func pictureParts(m chat.Message) (n int) {
 	return n
 }
 
-// parseTools converts tools to what a parser needs.
-func parseTools(tools []chat.Tool) []parse.Tool {
-	var list []parse.Tool
+// parseTools converts tools to what a parser needs. It leaves out those without a name.
+func parseTools(tools []chat.Tool) (list []parse.Tool) {
 	for _, t := range tools {
-		if t.Value == nil {
-			continue
+		f, err := t.Function()
+		if err != nil && t.Value != nil {
+			f, err = t.Nested().Function()
 		}
-		fn := t.Value
-		if f, ok := fn.Get("function"); ok {
-			if d, ok := f.(*jinja.Dict); ok {
-				fn = d
-			}
+		if err == nil {
+			list = append(list, parse.Tool{Name: f.Name, Parameters: f.Parameters})
 		}
-		name, _ := fn.Get("name")
-		text, ok := name.(string)
-		if !ok {
-			continue
-		}
-		one := parse.Tool{Name: text}
-		if schema, ok := fn.Get("parameters"); ok {
-			if s, err := jinja.EncodeJSON(schema); err == nil {
-				one.Parameters = []byte(s)
-			}
-		}
-		list = append(list, one)
 	}
 	return list
 }
