@@ -65,18 +65,6 @@ func (m *Dense) State() []LayerState {
 // Rules implements [arch.Model].
 func (m *Dense) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
-// PreNormTable makes the table of a decoder whose layers have a norm before attention and one before the feed-forward
-// block.
-func (m *Dense) PreNormTable(modelType string, offset bool) table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf(modelType, offset, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, offset)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.Norm(layer+"post_attention_layernorm", hidden, offset)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	})
-}
-
 // AddPlainMLP adds a feed-forward block without a gate.
 func (m *Dense) AddPlainMLP(t *table.Table, up, down string) {
 	hidden, wide := int64(m.Hidden), int64(m.Intermediate)

@@ -240,34 +240,3 @@ func (m Mixture) addPlain(t *table.Table, name string, hidden int) {
 	t.Linear(name+".shared_experts.up_proj", int64(m.Shared), h, m.SharedBias, table.Outputs)
 	t.Linear(name+".shared_experts.down_proj", h, int64(m.Shared), m.SharedBias, table.Inputs)
 }
-
-// MixtureTable makes the table of a decoder whose layers have a norm before attention and one before the feed-forward
-// block, which is a mixture in some or all layers. attend adds the norms of queries and keys, if there are any.
-func (m *Dense) MixtureTable(modelType string, x Mixture, attend func(t *table.Table, name string)) table.Table {
-	return m.TableOf(modelType, false, func(t *table.Table, layer string, i int) {
-		m.AddLayer(t, layer, x, x.Sparse[i], attend)
-	})
-}
-
-// AddLayer adds a layer of decodes, with experts if it is sparse.
-func (m *Dense) AddLayer(t *table.Table, layer string, x Mixture, sparse bool,
-	attend func(t *table.Table, name string)) {
-	hidden := int64(m.Hidden)
-	t.Norm(layer+"input_layernorm", hidden, false)
-	m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-	if attend != nil {
-		attend(t, layer+"self_attn")
-	}
-	t.Norm(layer+"post_attention_layernorm", hidden, false)
-	if sparse {
-		x.AddTo(t, layer+"mlp", m.Hidden)
-	} else {
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	}
-}
-
-// AddHeadNorms adds norms of queries and keys per head.
-func (m *Dense) AddHeadNorms(t *table.Table, name string) {
-	t.Norm(name+".q_norm", int64(m.HeadDim), false)
-	t.Norm(name+".k_norm", int64(m.HeadDim), false)
-}

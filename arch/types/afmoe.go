@@ -80,20 +80,7 @@ func (m *Afmoe) Facts() config.Facts { return m.FactsAs("afmoe", m.Rope, m.Table
 
 // Table implements [arch.Model].
 func (m *Afmoe) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("afmoe", false, func(t *table.Table, layer string, i int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		m.AddAttention(t, layer+"self_attn", m.QueryWidth(), false)
-		t.Linear(layer+"self_attn.gate_proj", m.QueryWidth(), hidden, false, table.QueryRows(m.Heads, m.KVHeads))
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		t.Norm(layer+"pre_mlp_layernorm", hidden, false)
-		if m.Mixture.Sparse[i] {
-			m.Mixture.AddTo(t, layer+"mlp", m.Hidden)
-		} else {
-			m.AddMLP(t, layer+"mlp", m.Intermediate)
-		}
-		t.Norm(layer+"post_mlp_layernorm", hidden, false)
-	})
+	t := m.Decoder().Table("afmoe")
 	t.Also([]string{
 		".mlp.gate.e_score_correction_bias", ".mlp.expert_bias", ".mlp.gate.weight", ".mlp.router.gate.weight",
 	})

@@ -46,17 +46,15 @@ func (m *Apertus) Facts() config.Facts { return m.FactsAs("apertus", m.Rope, m.T
 
 // Table implements [arch.Model].
 func (m *Apertus) Table() table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf("apertus", false, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"attention_layernorm", hidden, false)
-		m.AddAttention(t, layer+"self_attn", m.QueryWidth(), false)
-		t.Norm(layer+"feedforward_layernorm", hidden, false)
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
+	d := m.Decoder()
+	return d.OwnTable("apertus", config.Own{Network: func(t *table.Table, layer string, _ int) bool {
+		m.AddPlainMLP(t, layer+"mlp."+d.Plain.Up, layer+"mlp."+d.Plain.Down)
 		for _, name := range []string{"alpha_p", "alpha_n", "beta", "eps"} {
 			s := t.Add(layer+"mlp.act_fn."+name, table.Whole, 1)
 			s.Reshape = [][]int64{{}} // transformers saves constants without dimensions
 		}
-	})
+		return true
+	}})
 }
 
 // Decoder implements [arch.Described].

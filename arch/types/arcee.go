@@ -42,15 +42,7 @@ func ParseArcee(data []byte) (*Arcee, error) {
 func (m *Arcee) Facts() config.Facts { return m.FactsAs("arcee", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Arcee) Table() table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf("arcee", false, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
-}
+func (m *Arcee) Table() table.Table { return m.Decoder().Table("arcee") }
 
 // Decoder implements [arch.Described].
 func (m *Arcee) Decoder() config.Decoder {

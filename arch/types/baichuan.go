@@ -56,7 +56,7 @@ func (m *Baichuan) Facts() config.Facts { return m.FactsAs("baichuan", m.Rope, m
 
 // Table implements [arch.Model].
 func (m *Baichuan) Table() table.Table {
-	t := m.PreNormTable("baichuan", false)
+	t := m.Decoder().Table("baichuan")
 	t.PublishedAs(table.AsPublished, []string{"q_proj.", "W_pack.", "k_proj.", "W_pack.", "v_proj.", "W_pack."},
 		m.JoinedQKV())
 	return t

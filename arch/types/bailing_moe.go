@@ -67,7 +67,7 @@ var bailingNames = []string{
 
 // Table implements [arch.Model].
 func (m *BailingMoe) Table() table.Table {
-	t := m.MixtureTable("bailing_moe", m.Mixture, nil)
+	t := m.Decoder().Table("bailing_moe")
 	t.PublishedAs(table.AsPublished, bailingNames, m.JoinedQKV())
 	return t
 }

@@ -56,17 +56,13 @@ func (m *Bamba) Facts() config.Facts { return m.FactsAs("bamba", m.Rope, m.Table
 
 // Table implements [arch.Model].
 func (m *Bamba) Table() table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf("bamba", false, func(t *table.Table, layer string, i int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
+	return m.Decoder().OwnTable("bamba", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		if m.Full[i] {
-			m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		} else {
-			m.SSM.AddTo(t, layer+"mamba", hidden)
+			return false
 		}
-		t.Norm(layer+"pre_ff_layernorm", hidden, false)
-		m.AddMLP(t, layer+"feed_forward", m.Intermediate)
-	})
+		m.SSM.AddTo(t, layer+"mamba", int64(m.Hidden))
+		return true
+	}})
 }
 
 // Decoder implements [arch.Described].

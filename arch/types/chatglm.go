@@ -72,7 +72,7 @@ var chatGLMNames = []string{
 
 // Table implements [arch.Model].
 func (m *ChatGLM) Table() table.Table {
-	t := m.PreNormTable("chatglm", false)
+	t := m.Decoder().Table("chatglm")
 	t.PublishedAs(table.AsPublished, chatGLMNames, m.JoinedQKV(), m.JoinedGateUp())
 	t.Drop(table.InvFreq, m.Prefix+"rotary_pos_emb.inv_freq")
 	return t

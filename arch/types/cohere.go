@@ -59,25 +59,7 @@ func parseCohere(top, o config.Object, class string, r config.RopeOptions) confi
 func (m *Cohere) Facts() config.Facts { return m.FactsAs("cohere", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Cohere) Table() table.Table {
-	return parallel(&m.Dense, "cohere", func(t *table.Table, name string) {
-		if m.QKNorm {
-			t.Add(name+".q_norm.weight", table.QueryRows(m.Heads, m.KVHeads), int64(m.Heads), int64(m.HeadDim))
-			t.Add(name+".k_norm.weight", table.KeyRows(m.Heads, m.KVHeads), int64(m.KVHeads), int64(m.HeadDim))
-		}
-	})
-}
-
-// parallel makes the table of a decoder with one norm per layer. norms adds those of queries and keys, if there are
-// any.
-func parallel(m *config.Dense, modelType string, norms func(t *table.Table, name string)) table.Table {
-	return m.TableOf(modelType, false, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", int64(m.Hidden), false)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		norms(t, layer+"self_attn")
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	})
-}
+func (m *Cohere) Table() table.Table { return m.Decoder().Table("cohere") }
 
 // Decoder implements [arch.Described].
 func (m *Cohere) Decoder() config.Decoder {

@@ -49,9 +49,7 @@ func (m *Cohere2) Rotates(i int) bool { return m.Window > 0 && m.Sliding[i] }
 func (m *Cohere2) Facts() config.Facts { return m.FactsAs("cohere2", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Cohere2) Table() table.Table {
-	return parallel(&m.Dense, "cohere2", func(*table.Table, string) {})
-}
+func (m *Cohere2) Table() table.Table { return m.Decoder().Table("cohere2") }
 
 // Decoder implements [arch.Described].
 func (m *Cohere2) Decoder() config.Decoder {

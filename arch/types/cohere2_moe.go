@@ -106,17 +106,7 @@ func (m *Cohere2Moe) layers(o config.Object) {
 func (m *Cohere2Moe) Facts() config.Facts { return m.FactsAs("cohere2_moe", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Cohere2Moe) Table() table.Table {
-	return m.TableOf("cohere2_moe", false, func(t *table.Table, layer string, i int) {
-		t.Norm(layer+"input_layernorm", int64(m.Hidden), false)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		if m.Mixture.Sparse[i] {
-			m.Mixture.AddTo(t, layer+"mlp", m.Hidden)
-		} else {
-			m.AddMLP(t, layer+"mlp", m.Intermediate)
-		}
-	})
-}
+func (m *Cohere2Moe) Table() table.Table { return m.Decoder().Table("cohere2_moe") }
 
 // Decoder implements [arch.Described].
 func (m *Cohere2Moe) Decoder() config.Decoder {

@@ -59,7 +59,7 @@ func parseShared(m *config.Mixture, o config.Object, c config.Common, shared str
 func (m *Deepseek) Facts() config.Facts { return m.FactsAs("deepseek", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Deepseek) Table() table.Table { return m.MixtureTable("deepseek", m.Mixture, nil) }
+func (m *Deepseek) Table() table.Table { return m.Decoder().Table("deepseek") }
 
 // Decoder implements [arch.Described].
 func (m *Deepseek) Decoder() config.Decoder {

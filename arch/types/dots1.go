@@ -65,7 +65,7 @@ func (m *Dots1) Facts() config.Facts { return m.FactsAs("dots1", m.Rope, m.Table
 
 // Table implements [arch.Model].
 func (m *Dots1) Table() table.Table {
-	t := m.MixtureTable("dots1", m.Mixture, m.AddHeadNorms)
+	t := m.Decoder().Table("dots1")
 	t.StacksAsFused()
 	return t
 }

@@ -42,7 +42,7 @@ func ParseErnie45(data []byte) (*Ernie45, error) {
 func (m *Ernie45) Facts() config.Facts { return m.FactsAs("ernie4_5", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Ernie45) Table() table.Table { return m.PreNormTable("ernie4_5", false) }
+func (m *Ernie45) Table() table.Table { return m.Decoder().Table("ernie4_5") }
 
 // Decoder implements [arch.Described].
 func (m *Ernie45) Decoder() config.Decoder {

@@ -70,7 +70,7 @@ func (m *Ernie45Moe) Facts() config.Facts { return m.FactsAs("ernie4_5_moe", m.R
 
 // Table implements [arch.Model].
 func (m *Ernie45Moe) Table() table.Table {
-	t := m.MixtureTable("ernie4_5_moe", m.Mixture, nil)
+	t := m.Decoder().Table("ernie4_5_moe")
 	const bias = "e_score_correction_bias"
 	t.Also([]string{".mlp.gate." + bias, ".mlp.moe_statics." + bias},
 		[]string{".mlp.gate." + bias, ".mlp.gate.moe_statics." + bias})
@@ -78,9 +78,6 @@ func (m *Ernie45Moe) Table() table.Table {
 		if s := &t.Specs[i]; len(s.Aliases) > 0 && len(s.Shape) == 1 && s.Shape[0] == int64(m.Mixture.Experts.Count) {
 			s.Reshape = [][]int64{{1, s.Shape[0]}}
 		}
-	}
-	if m.HeadBias {
-		m.AddHeadBias(&t)
 	}
 	t.LeaveOut("mtp", "a head for tokens after the next, which is not supported for ernie4_5_moe", m.Prefix+"mtp_*")
 	return t

@@ -58,7 +58,7 @@ var exaoneNames = []string{
 
 // Table implements [arch.Model].
 func (m *Exaone) Table() table.Table {
-	t := m.PreNormTable("exaone", false)
+	t := m.Decoder().Table("exaone")
 	t.PublishedAs(table.AsPublished, exaoneNames)
 	t.Drop(table.InvFreq, m.Prefix+"rotary.inv_freq", m.Prefix+"h.*.attn.attention.rotary.inv_freq")
 	return t

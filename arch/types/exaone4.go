@@ -76,15 +76,7 @@ func (m *Exaone4) Rotates(i int) bool { return !m.Hybrid || m.Window > 0 && m.Sl
 func (m *Exaone4) Facts() config.Facts { return m.FactsAs("exaone4", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Exaone4) Table() table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf("exaone4", false, func(t *table.Table, layer string, _ int) {
-		m.AddAttention(t, layer+"self_attn", m.QueryWidth(), false)
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-		t.Norm(layer+"post_feedforward_layernorm", hidden, false)
-	})
-}
+func (m *Exaone4) Table() table.Table { return m.Decoder().Table("exaone4") }
 
 // Decoder implements [arch.Described].
 func (m *Exaone4) Decoder() config.Decoder {

@@ -114,7 +114,7 @@ func (m *ExaoneMoe) Facts() config.Facts { return m.FactsAs("exaone_moe", m.Rope
 
 // Table implements [arch.Model].
 func (m *ExaoneMoe) Table() table.Table {
-	t := m.MixtureTable("exaone_moe", m.Mixture, m.AddHeadNorms)
+	t := m.Decoder().Table("exaone_moe")
 	t.Also([]string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"})
 	m.next(&t)
 	return t
@@ -140,7 +140,7 @@ func (m *ExaoneMoe) next(t *table.Table) {
 	t.Norm(mtpPrefix+"pre_fc_norm_embedding", hidden, false)
 	t.Norm(mtpPrefix+"pre_fc_norm_hidden", hidden, false)
 	t.Linear(mtpPrefix+"fc", hidden, 2*hidden, false, table.Whole)
-	m.AddLayer(t, mtpPrefix+"layers.0.", m.Mixture, false, m.AddHeadNorms)
+	m.Decoder().AddLayer(t, mtpPrefix+"layers.0.", false)
 	t.Norm(mtpPrefix+"norm", hidden, false)
 }
 

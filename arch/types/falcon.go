@@ -88,16 +88,7 @@ var (
 
 // Table implements [arch.Model].
 func (m *Falcon) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	t := m.TableWith("falcon", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		if !m.Parallel || m.TwoNorms {
-			t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		}
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
+	t := m.Decoder().Table("falcon")
 	names := falconNames
 	if m.TwoNorms {
 		names = append(falconNorms[:len(falconNorms):len(falconNorms)], names...)

@@ -100,14 +100,11 @@ func (m *FalconH1) Facts() config.Facts { return m.FactsAs("falcon_h1", m.Rope, 
 
 // Table implements [arch.Model].
 func (m *FalconH1) Table() table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf("falcon_h1", false, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		m.SSM.AddTo(t, layer+"mamba", hidden)
+	return m.Decoder().OwnTable("falcon_h1", config.Own{Mixer: func(t *table.Table, layer string, _ int) bool {
+		m.SSM.AddTo(t, layer+"mamba", int64(m.Hidden))
 		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.Norm(layer+"pre_ff_layernorm", hidden, false)
-		m.AddMLP(t, layer+"feed_forward", m.Intermediate)
-	})
+		return true
+	}})
 }
 
 // Decoder implements [arch.Described].

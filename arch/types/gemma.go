@@ -52,7 +52,7 @@ func checkCausal(o config.Object) {
 func (m *Gemma) Facts() config.Facts { return m.FactsAs("gemma", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Gemma) Table() table.Table { return m.PreNormTable("gemma", true) }
+func (m *Gemma) Table() table.Table { return m.Decoder().Table("gemma") }
 
 // Decoder implements [arch.Described].
 func (m *Gemma) Decoder() config.Decoder {

@@ -58,17 +58,7 @@ func ParseGemma2(data []byte) (*Gemma2, error) {
 func (m *Gemma2) Facts() config.Facts { return m.FactsAs("gemma2", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Gemma2) Table() table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf("gemma2", true, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, true)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.Norm(layer+"post_attention_layernorm", hidden, true)
-		t.Norm(layer+"pre_feedforward_layernorm", hidden, true)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-		t.Norm(layer+"post_feedforward_layernorm", hidden, true)
-	})
-}
+func (m *Gemma2) Table() table.Table { return m.Decoder().Table("gemma2") }
 
 // Decoder implements [arch.Described].
 func (m *Gemma2) Decoder() config.Decoder {

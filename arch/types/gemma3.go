@@ -90,15 +90,7 @@ func (m *Gemma3) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
 // Table implements [arch.Model].
 func (m *Gemma3) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("gemma3", true, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, true)
-		m.AddAttention(t, layer+"self_attn", m.QueryWidth(), true)
-		t.Norm(layer+"post_attention_layernorm", hidden, true)
-		t.Norm(layer+"pre_feedforward_layernorm", hidden, true)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-		t.Norm(layer+"post_feedforward_layernorm", hidden, true)
-	})
+	t := m.Decoder().Table("gemma3")
 	config.DropTowers(&t, "gemma3")
 	return t
 }

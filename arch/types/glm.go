@@ -53,7 +53,7 @@ func (m *Glm) Facts() config.Facts { return m.FactsAs("glm", m.Rope, m.Table()) 
 
 // Table implements [arch.Model].
 func (m *Glm) Table() table.Table {
-	t := m.PreNormTable("glm", false)
+	t := m.Decoder().Table("glm")
 	fusesGateUp(&m.Dense, &t)
 	return t
 }

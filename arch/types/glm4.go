@@ -44,15 +44,7 @@ func (m *Glm4) Facts() config.Facts { return m.FactsAs("glm4", m.Rope, m.Table()
 
 // Table implements [arch.Model].
 func (m *Glm4) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("glm4", false, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.Norm(layer+"post_self_attn_layernorm", hidden, false)
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-		t.Norm(layer+"post_mlp_layernorm", hidden, false)
-	})
+	t := m.Decoder().Table("glm4")
 	fusesGateUp(&m.Dense, &t)
 	config.DropTowers(&t, "glm4")
 	return t

@@ -61,16 +61,12 @@ func (m *Glm4Moe) Facts() config.Facts { return m.FactsAs("glm4_moe", m.Rope, m.
 
 // Table implements [arch.Model].
 func (m *Glm4Moe) Table() table.Table {
-	norms := m.AddHeadNorms
-	if !m.HeadNorms {
-		norms = nil
-	}
-	t := m.MixtureTable("glm4_moe", m.Mixture, norms)
+	t := m.Decoder().Table("glm4_moe")
 	if !m.HasNext() {
 		m.DropNext(&t, m.NextLayers)
 		return t
 	}
-	m.AddNext(&t, func(t *table.Table, layer string) { m.AddLayer(t, layer, m.Mixture, true, norms) })
+	m.AddNext(&t, func(t *table.Table, layer string) { m.Decoder().AddLayer(t, layer, true) })
 	return t
 }
 

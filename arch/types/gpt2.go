@@ -86,14 +86,7 @@ var gpt2Names = []string{
 // Table implements [arch.Model].
 func (m *GPT2) Table() table.Table {
 	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	t := m.TableWith("gpt2", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
-	t.Add(m.Prefix+"embed_positions.weight", table.Whole, int64(m.Context), hidden)
+	t := m.Decoder().Table("gpt2")
 	t.Parts[0].Accept = []string{""}
 	t.Publishes(table.Naming{Layout: table.Fused, Names: gpt2Names, Transposed: true, QKV: table.QKVInOrder(hidden)})
 	t.Publishes(table.Naming{Layout: table.Renamed, Names: underModel(gpt2Names, m.Prefix), QKV: table.QKVInOrder(hidden)})

@@ -73,15 +73,7 @@ func (m *GPTBigCode) Facts() config.Facts { return m.FactsAs("gpt_bigcode", m.Ro
 
 // Table implements [arch.Model].
 func (m *GPTBigCode) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	t := m.TableWith("gpt_bigcode", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
-	t.Add(m.Prefix+"embed_positions.weight", table.Whole, int64(m.Context), hidden)
+	t := m.Decoder().Table("gpt_bigcode")
 	t.PublishedAs(table.AsPublished, gpt2Names, m.GroupedQKV())
 	t.Drop("a mask that follows from positions", m.Prefix+"h.*.attn.bias", m.Prefix+"h.*.attn.masked_bias")
 	return t

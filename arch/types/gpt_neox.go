@@ -76,14 +76,7 @@ var gptNeoXNames = []string{
 
 // Table implements [arch.Model].
 func (m *GPTNeoX) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	t := m.TableWith("gpt_neox", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
+	t := m.Decoder().Table("gpt_neox")
 	qkv := table.QKVByHead(int64(m.Heads), int64(m.HeadDim))
 	t.Publishes(table.Naming{Layout: table.Fused, Names: gptNeoXNames, QKV: qkv})
 	mlx := append([]string{"gpt_neox.layers.", "model.h.", "lm_head.", "model.embed_out."}, gptNeoXNames...)

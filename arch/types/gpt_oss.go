@@ -79,11 +79,7 @@ func everyOther(layers int) []bool {
 func (m *GptOss) Facts() config.Facts { return m.FactsAs("gpt_oss", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *GptOss) Table() table.Table {
-	return m.MixtureTable("gpt_oss", m.Mixture, func(t *table.Table, name string) {
-		t.Add(name+".sinks", table.QueryRows(m.Heads, m.KVHeads), int64(m.Heads))
-	})
-}
+func (m *GptOss) Table() table.Table { return m.Decoder().Table("gpt_oss") }
 
 // Decoder implements [arch.Described].
 func (m *GptOss) Decoder() config.Decoder {

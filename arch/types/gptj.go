@@ -63,14 +63,7 @@ var gptJNames = []string{
 
 // Table implements [arch.Model].
 func (m *GPTJ) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	t := m.TableWith("gptj", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
-	m.AddHeadBias(&t)
+	t := m.Decoder().Table("gptj")
 	t.PublishedAs(table.AsPublished, gptJNames)
 	t.Drop("a mask that follows from positions", m.Prefix+"h.*.attn.bias", m.Prefix+"h.*.attn.masked_bias")
 	return t

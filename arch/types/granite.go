@@ -55,7 +55,7 @@ func ParseGranite(data []byte) (*Granite, error) {
 func (m *Granite) Facts() config.Facts { return m.FactsAs("granite", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Granite) Table() table.Table { return m.PreNormTable("granite", false) }
+func (m *Granite) Table() table.Table { return m.Decoder().Table("granite") }
 
 // Decoder implements [arch.Described].
 func (m *Granite) Decoder() config.Decoder {

@@ -57,7 +57,7 @@ func (m *GraniteMoe) Facts() config.Facts { return m.FactsAs("granitemoe", m.Rop
 
 // Table implements [arch.Model].
 func (m *GraniteMoe) Table() table.Table {
-	t := m.MixtureTable("granitemoe", m.Mixture, nil)
+	t := m.Decoder().Table("granitemoe")
 	const block = ".block_sparse_moe."
 	t.Also(
 		[]string{

@@ -77,20 +77,22 @@ func (m *GraniteMoeHybrid) Facts() config.Facts {
 
 // Table implements [arch.Model].
 func (m *GraniteMoeHybrid) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("granitemoehybrid", false, func(t *table.Table, layer string, i int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		if m.Full[i] {
-			m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		} else {
-			m.SSM.AddTo(t, layer+"mamba", hidden)
-		}
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		if m.Mixture != nil {
-			m.Mixture.AddTo(t, layer+"block_sparse_moe", m.Hidden)
-		}
-		m.AddMLP(t, layer+"shared_mlp", m.Shared)
-		t.Fuses(layer+"shared_mlp.input_linear", layer+"shared_mlp.gate_proj", layer+"shared_mlp.up_proj")
+	t := m.Decoder().OwnTable("granitemoehybrid", config.Own{
+		Mixer: func(t *table.Table, layer string, i int) bool {
+			if m.Full[i] {
+				return false
+			}
+			m.SSM.AddTo(t, layer+"mamba", int64(m.Hidden))
+			return true
+		},
+		Network: func(t *table.Table, layer string, _ int) bool {
+			if m.Mixture != nil {
+				m.Mixture.AddTo(t, layer+"block_sparse_moe", m.Hidden)
+			}
+			m.AddMLP(t, layer+"shared_mlp", m.Shared)
+			t.Fuses(layer+"shared_mlp.input_linear", layer+"shared_mlp.gate_proj", layer+"shared_mlp.up_proj")
+			return true
+		},
 	})
 	const block = ".block_sparse_moe."
 	t.Also(

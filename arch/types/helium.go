@@ -38,7 +38,7 @@ func ParseHelium(data []byte) (*Helium, error) {
 func (m *Helium) Facts() config.Facts { return m.FactsAs("helium", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Helium) Table() table.Table { return m.PreNormTable("helium", false) }
+func (m *Helium) Table() table.Table { return m.Decoder().Table("helium") }
 
 // Decoder implements [arch.Described].
 func (m *Helium) Decoder() config.Decoder {

@@ -63,17 +63,7 @@ func alphaRope(o config.Object, r config.Rope, dim int) config.Rope {
 func (m *HunYuanDense) Facts() config.Facts { return m.FactsAs("hunyuan_v1_dense", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *HunYuanDense) Table() table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf("hunyuan_v1_dense", false, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.Norm(layer+"self_attn.query_layernorm", int64(m.HeadDim), false)
-		t.Norm(layer+"self_attn.key_layernorm", int64(m.HeadDim), false)
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	})
-}
+func (m *HunYuanDense) Table() table.Table { return m.Decoder().Table("hunyuan_v1_dense") }
 
 // Decoder implements [arch.Described].
 func (m *HunYuanDense) Decoder() config.Decoder {

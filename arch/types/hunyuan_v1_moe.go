@@ -74,10 +74,7 @@ func (m *HunYuanMoe) Facts() config.Facts { return m.FactsAs("hunyuan_v1_moe", m
 
 // Table implements [arch.Model].
 func (m *HunYuanMoe) Table() table.Table {
-	t := m.MixtureTable("hunyuan_v1_moe", m.Mixture, func(t *table.Table, name string) {
-		t.Norm(name+".query_layernorm", int64(m.HeadDim), false)
-		t.Norm(name+".key_layernorm", int64(m.HeadDim), false)
-	})
+	t := m.Decoder().Table("hunyuan_v1_moe")
 	t.Also([]string{".mlp.gate.", ".mlp.gate.wg.", ".mlp.shared_experts.", ".mlp.shared_mlp."})
 	return t
 }

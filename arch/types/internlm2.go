@@ -52,7 +52,7 @@ var internLM2Names = []string{
 
 // Table implements [arch.Model].
 func (m *InternLM2) Table() table.Table {
-	t := m.PreNormTable("internlm2", false)
+	t := m.Decoder().Table("internlm2")
 	t.PublishedAs(table.AsPublished, internLM2Names, m.GroupedQKV())
 	return t
 }

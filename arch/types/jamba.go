@@ -88,21 +88,13 @@ func (m *Jamba) Rules() precision.Rules { return config.ChannelRules(m.Layers) }
 
 // Table implements [arch.Model].
 func (m *Jamba) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("jamba", false, func(t *table.Table, layer string, i int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
+	t := m.Decoder().OwnTable("jamba", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		if m.Full[i] {
-			m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		} else {
-			m.SSM.AddTo(t, layer+"mamba", hidden)
+			return false
 		}
-		t.Norm(layer+"pre_ff_layernorm", hidden, false)
-		if m.Mixture.Sparse[i] {
-			m.Mixture.AddTo(t, layer+"feed_forward", m.Hidden)
-		} else {
-			m.AddMLP(t, layer+"feed_forward", m.Intermediate)
-		}
-	})
+		m.SSM.AddTo(t, layer+"mamba", int64(m.Hidden))
+		return true
+	}})
 	t.Publishes(table.Naming{Layout: table.Fused, Names: []string{".feed_forward.gate.", ".feed_forward.router."}})
 	return t
 }

@@ -129,21 +129,14 @@ func (m *KimiLinear) Rules() precision.Rules {
 
 // Table implements [arch.Model].
 func (m *KimiLinear) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("kimi_linear", false, func(t *table.Table, layer string, i int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
+	t := m.Decoder().OwnTable("kimi_linear", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		if m.Full[i] {
 			m.AddLatentAttention(t, layer+"self_attn")
 		} else {
-			columnDelta(t, layer+"self_attn", m.Delta, hidden)
+			columnDelta(t, layer+"self_attn", m.Delta, int64(m.Hidden))
 		}
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		if m.Mixture.Sparse[i] {
-			m.Mixture.AddTo(t, layer+"mlp", m.Hidden)
-		} else {
-			m.AddMLP(t, layer+"mlp", m.Intermediate)
-		}
-	})
+		return true
+	}})
 	// transformers writes all feed-forward blocks under the name that experts have.
 	t.Also(table.BlockSparse...)
 	return t

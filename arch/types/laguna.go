@@ -117,23 +117,16 @@ func (m *Laguna) Facts() config.Facts { return m.FactsAs("laguna", m.Rope, m.Tab
 
 // Table implements [arch.Model].
 func (m *Laguna) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("laguna", false, func(t *table.Table, layer string, i int) {
+	t := m.Decoder().OwnTable("laguna", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		c := m.Layer(i)
 		gate := c.QueryWidth()
 		if m.PerHead[i] {
 			gate = int64(c.Heads)
 		}
-		t.Norm(layer+"input_layernorm", hidden, false)
 		c.AddAttention(t, layer+"self_attn", c.QueryWidth(), false)
-		t.Linear(layer+"self_attn.g_proj", gate, hidden, false, table.QueryRows(c.Heads, c.KVHeads))
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		if m.Mixture.Sparse[i] {
-			m.Mixture.AddTo(t, layer+"mlp", m.Hidden)
-		} else {
-			m.AddMLP(t, layer+"mlp", m.Intermediate)
-		}
-	})
+		t.Linear(layer+"self_attn.g_proj", gate, int64(m.Hidden), false, table.QueryRows(c.Heads, c.KVHeads))
+		return true
+	}})
 	const bias = "e_score_correction_bias"
 	t.Also(table.PublishedNames["laguna"].Mlx, []string{
 		".mlp.gate." + bias, ".mlp.experts." + bias, ".mlp.shared_experts.", ".mlp.shared_expert.",

@@ -104,7 +104,7 @@ func (m *Lfm2) Facts() config.Facts { return m.FactsAs("lfm2", m.Rope, m.Table()
 
 // Table implements [arch.Model].
 func (m *Lfm2) Table() table.Table {
-	return m.table("lfm2", func(t *table.Table, layer string, _ int) { m.AddMLP(t, layer+"feed_forward", m.Intermediate) })
+	return m.table("lfm2", m.Decoder())
 }
 
 // Decoder implements [arch.Described].
@@ -117,20 +117,14 @@ func (m *Lfm2) Decoder() config.Decoder {
 }
 
 // table makes the tensor table. network adds a layer's feed-forward block.
-func (m *Lfm2) table(modelType string, network func(t *table.Table, layer string, i int)) table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf(modelType, false, func(t *table.Table, layer string, i int) {
-		t.Norm(layer+"operator_norm", hidden, false)
+func (m *Lfm2) table(modelType string, d config.Decoder) table.Table {
+	t := d.OwnTable(modelType, config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		if m.Full[i] {
-			m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-			t.Norm(layer+"self_attn.q_layernorm", int64(m.HeadDim), false)
-			t.Norm(layer+"self_attn.k_layernorm", int64(m.HeadDim), false)
-		} else {
-			config.AddShortConv(t, layer+"conv", m.Taps, hidden, m.ConvBias)
+			return false
 		}
-		t.Norm(layer+"ffn_norm", hidden, false)
-		network(t, layer, i)
-	})
+		config.AddShortConv(t, layer+"conv", m.Taps, int64(m.Hidden), m.ConvBias)
+		return true
+	}})
 	t.Publishes(table.Naming{Layout: table.Fused, Names: []string{
 		".self_attn.o_proj.", ".self_attn.out_proj.", ".feed_forward.gate_proj.", ".feed_forward.w1.",
 		".feed_forward.up_proj.", ".feed_forward.w3.", ".feed_forward.down_proj.", ".feed_forward.w2.",

@@ -53,13 +53,7 @@ func (m *Lfm2Moe) Facts() config.Facts { return m.FactsAs("lfm2_moe", m.Rope, m.
 
 // Table implements [arch.Model].
 func (m *Lfm2Moe) Table() table.Table {
-	t := m.table("lfm2_moe", func(t *table.Table, layer string, i int) {
-		if m.Mixture.Sparse[i] {
-			m.Mixture.AddTo(t, layer+"feed_forward", m.Hidden)
-		} else {
-			m.AddMLP(t, layer+"feed_forward", m.Intermediate)
-		}
-	})
+	t := m.table("lfm2_moe", m.Decoder())
 	// Published experts have other names for their projections.
 	letters := strings.NewReplacer(".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2.")
 	for i := range t.Specs {

@@ -101,15 +101,7 @@ func (m *Llama) Facts() config.Facts { return m.FactsAs("llama", m.Rope, m.Table
 func (m *Llama) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
 // Table implements [arch.Model]. Weights of linear layers are [out, in].
-func (m *Llama) Table() table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf("llama", false, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	})
-}
+func (m *Llama) Table() table.Table { return m.Decoder().Table("llama") }
 
 // Decoder implements [arch.Described].
 func (m *Llama) Decoder() config.Decoder {

@@ -103,7 +103,7 @@ func (m *Llama4) Facts() config.Facts { return m.FactsAs("llama4", m.Rope, m.Tab
 
 // Table implements [arch.Model].
 func (m *Llama4) Table() table.Table {
-	t := m.MixtureTable("llama4", m.Mixture, nil)
+	t := m.Decoder().Table("llama4")
 	t.Also([]string{
 		".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.", ".feed_forward.shared_expert.",
 		".mlp.switch_mlp.", ".feed_forward.experts.", ".mlp.", ".feed_forward.",

@@ -160,18 +160,11 @@ func (m *MiMoV2Flash) Facts() config.Facts { return m.FactsAs("mimo_v2_flash", m
 
 // Table implements [arch.Model].
 func (m *MiMoV2Flash) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("mimo_v2_flash", false, func(t *table.Table, layer string, i int) {
+	t := m.Decoder().OwnTable("mimo_v2_flash", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		c, sinks := m.Layer(i)
-		t.Norm(layer+"input_layernorm", hidden, false)
 		m.attends(t, layer+"self_attn", c, sinks)
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		if m.Mixture.Sparse[i] {
-			m.Mixture.AddTo(t, layer+"mlp", m.Hidden)
-		} else {
-			m.AddMLP(t, layer+"mlp", m.Intermediate)
-		}
-	})
+		return true
+	}})
 	m.next(&t)
 	return t
 }

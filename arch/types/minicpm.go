@@ -64,10 +64,7 @@ func (m *MiniCPM) Facts() config.Facts { return m.FactsAs("minicpm", m.Rope, m.T
 
 // Table implements [arch.Model].
 func (m *MiniCPM) Table() table.Table {
-	if m.Mixture.Experts.Count == 0 {
-		return m.PreNormTable("minicpm", false)
-	}
-	t := m.MixtureTable("minicpm", m.Mixture, nil)
+	t := m.Decoder().Table("minicpm")
 	names := strings.NewReplacer(".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2.")
 	for _, s := range t.Specs {
 		for _, f := range s.Forms {

@@ -112,21 +112,18 @@ func (m *MiniMax) Facts() config.Facts { return m.FactsAs("minimax", m.Rope, m.T
 
 // Table implements [arch.Model].
 func (m *MiniMax) Table() table.Table {
-	hidden, heads := int64(m.Hidden), table.HeadRows(m.Heads)
-	t := m.TableOf("minimax", false, func(t *table.Table, layer string, i int) {
-		attention := layer + "self_attn"
-		t.Norm(layer+"input_layernorm", hidden, false)
+	heads := table.HeadRows(m.Heads)
+	t := m.Decoder().OwnTable("minimax", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		if m.Full[i] {
-			m.AddProjections(t, attention, m.QueryWidth())
-		} else {
-			t.Linear(attention+".qkv_proj", 3*m.QueryWidth(), hidden, false, heads)
-			t.Linear(attention+".output_gate", m.QueryWidth(), hidden, false, heads)
-			t.Add(attention+".norm.weight", heads, m.QueryWidth())
-			t.Linear(attention+".out_proj", hidden, m.QueryWidth(), false, table.HeadColumns(m.Heads))
+			return false
 		}
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		m.Mixture.AddTo(t, layer+"mlp", m.Hidden)
-	})
+		attention := layer + "self_attn"
+		t.Linear(attention+".qkv_proj", 3*m.QueryWidth(), int64(m.Hidden), false, heads)
+		t.Linear(attention+".output_gate", m.QueryWidth(), int64(m.Hidden), false, heads)
+		t.Add(attention+".norm.weight", heads, m.QueryWidth())
+		t.Linear(attention+".out_proj", int64(m.Hidden), m.QueryWidth(), false, table.HeadColumns(m.Heads))
+		return true
+	}})
 	t.Also(table.BlockSparse...)
 	for _, part := range []string{"slope_rate", "query_decay", "key_decay", "diagonal_decay"} {
 		t.Drop("decays follow from the number of heads and layers", m.Prefix+"layers.*.self_attn."+part)

@@ -62,7 +62,7 @@ func (m *MiniMaxM2) Facts() config.Facts { return m.FactsAs("minimax_m2", m.Rope
 
 // Table implements [arch.Model].
 func (m *MiniMaxM2) Table() table.Table {
-	t := m.MixtureTable("minimax_m2", m.Mixture, m.AddWholeNorms)
+	t := m.Decoder().Table("minimax_m2")
 	const bias = "e_score_correction_bias"
 	t.Also(append([][]string{
 		{".mlp.gate." + bias, ".block_sparse_moe." + bias}, {".mlp.gate." + bias, ".mlp." + bias},

@@ -41,7 +41,7 @@ func ParseMinistral(data []byte) (*Ministral, error) {
 func (m *Ministral) Facts() config.Facts { return m.FactsAs("ministral", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Ministral) Table() table.Table { return m.PreNormTable("ministral", false) }
+func (m *Ministral) Table() table.Table { return m.Decoder().Table("ministral") }
 
 // Decoder implements [arch.Described].
 func (m *Ministral) Decoder() config.Decoder {

@@ -93,7 +93,7 @@ func (m *Ministral3) Facts() config.Facts { return m.FactsAs("ministral3", m.Rop
 
 // Table implements [arch.Model].
 func (m *Ministral3) Table() table.Table {
-	t := m.PreNormTable("ministral3", false)
+	t := m.Decoder().Table("ministral3")
 	config.DropTowers(&t, "ministral3")
 	return t
 }

@@ -50,7 +50,7 @@ func (m *Mixtral) Facts() config.Facts { return m.FactsAs("mixtral", m.Rope, m.T
 
 // Table implements [arch.Model].
 func (m *Mixtral) Table() table.Table {
-	t := m.MixtureTable("mixtral", m.Mixture, nil)
+	t := m.Decoder().Table("mixtral")
 	t.Also(table.BlockSparse...)
 	return t
 }

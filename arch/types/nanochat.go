@@ -44,13 +44,7 @@ func ParseNanoChat(data []byte) (*NanoChat, error) {
 func (m *NanoChat) Facts() config.Facts { return m.FactsAs("nanochat", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *NanoChat) Table() table.Table {
-	none := func(*table.Table, string) {}
-	return m.TableWith("nanochat", none, func(t *table.Table, layer string, _ int) {
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		m.AddPlainMLP(t, layer+"mlp.fc1", layer+"mlp.fc2")
-	})
-}
+func (m *NanoChat) Table() table.Table { return m.Decoder().Table("nanochat") }
 
 // Decoder implements [arch.Described].
 func (m *NanoChat) Decoder() config.Decoder {

@@ -43,16 +43,7 @@ func ParseNemotron(data []byte) (*Nemotron, error) {
 func (m *Nemotron) Facts() config.Facts { return m.FactsAs("nemotron", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Nemotron) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	return m.TableWith("nemotron", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
-}
+func (m *Nemotron) Table() table.Table { return m.Decoder().Table("nemotron") }
 
 // Decoder implements [arch.Described].
 func (m *Nemotron) Decoder() config.Decoder {

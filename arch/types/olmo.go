@@ -46,13 +46,7 @@ func ParseOlmo(data []byte) (*Olmo, error) {
 func (m *Olmo) Facts() config.Facts { return m.FactsAs("olmo", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Olmo) Table() table.Table {
-	none := func(*table.Table, string) {}
-	return m.TableWith("olmo", none, func(t *table.Table, layer string, _ int) {
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	})
-}
+func (m *Olmo) Table() table.Table { return m.Decoder().Table("olmo") }
 
 // Decoder implements [arch.Described].
 func (m *Olmo) Decoder() config.Decoder {

@@ -39,19 +39,7 @@ func ParseOlmo2(data []byte) (*Olmo2, error) {
 func (m *Olmo2) Facts() config.Facts { return m.FactsAs("olmo2", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Olmo2) Table() table.Table { return postNorm(&m.Dense, "olmo2") }
-
-// postNorm makes the table of a decoder with norms after attention and MLP, and of whole rows of queries and keys.
-func postNorm(m *config.Dense, modelType string) table.Table {
-	hidden := int64(m.Hidden)
-	return m.TableOf(modelType, false, func(t *table.Table, layer string, _ int) {
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		m.AddWholeNorms(t, layer+"self_attn")
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-		t.Norm(layer+"post_feedforward_layernorm", hidden, false)
-	})
-}
+func (m *Olmo2) Table() table.Table { return m.Decoder().Table("olmo2") }
 
 // Decoder implements [arch.Described].
 func (m *Olmo2) Decoder() config.Decoder {

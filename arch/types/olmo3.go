@@ -54,7 +54,7 @@ func ParseOlmo3(data []byte) (*Olmo3, error) {
 func (m *Olmo3) Facts() config.Facts { return m.FactsAs("olmo3", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Olmo3) Table() table.Table { return postNorm(&m.Dense, "olmo3") }
+func (m *Olmo3) Table() table.Table { return m.Decoder().Table("olmo3") }
 
 // Decoder implements [arch.Described].
 func (m *Olmo3) Decoder() config.Decoder {

@@ -48,7 +48,7 @@ func ParseOlmoe(data []byte) (*Olmoe, error) {
 func (m *Olmoe) Facts() config.Facts { return m.FactsAs("olmoe", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Olmoe) Table() table.Table { return m.MixtureTable("olmoe", m.Mixture, m.AddWholeNorms) }
+func (m *Olmoe) Table() table.Table { return m.Decoder().Table("olmoe") }
 
 // Decoder implements [arch.Described].
 func (m *Olmoe) Decoder() config.Decoder {

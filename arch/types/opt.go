@@ -66,15 +66,7 @@ var optNames = []string{
 
 // Table implements [arch.Model].
 func (m *OPT) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	t := m.TableWith("opt", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
-	t.Add(m.Prefix+"embed_positions.weight", table.Whole, int64(m.Context+OPTFirst), hidden)
+	t := m.Decoder().Table("opt")
 	t.Parts[0].Accept = []string{"decoder."}
 	t.PublishedAs(table.AsPublished, optNames)
 	return t

@@ -39,16 +39,7 @@ func ParseOrion(data []byte) (*Orion, error) {
 func (m *Orion) Facts() config.Facts { return m.FactsAs("orion", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Orion) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	return m.TableWith("orion", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	})
-}
+func (m *Orion) Table() table.Table { return m.Decoder().Table("orion") }
 
 // Decoder implements [arch.Described].
 func (m *Orion) Decoder() config.Decoder {

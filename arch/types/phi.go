@@ -77,18 +77,7 @@ var (
 
 // Table implements [arch.Model].
 func (m *Phi) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	t := m.TableWith("phi", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		if m.QKNorm {
-			t.LayerNorm(layer+"self_attn.q_layernorm", int64(m.HeadDim))
-			t.LayerNorm(layer+"self_attn.k_layernorm", int64(m.HeadDim))
-		}
-		m.AddPlainMLP(t, layer+"mlp.up_proj", layer+"mlp.down_proj")
-	})
-	m.AddHeadBias(&t)
+	t := m.Decoder().Table("phi")
 	t.Parts[0].Accept = append(t.Parts[0].Accept, "transformer.")
 	t.PublishedAs(table.AsPublished, phiNames)
 	t.PublishedAs(table.AsPublishedFirst, phiFirstNames, m.JoinedQKV())

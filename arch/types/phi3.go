@@ -78,7 +78,7 @@ func (m *Phi3) Facts() config.Facts { return m.FactsAs("phi3", m.Rope, m.Table()
 
 // Table implements [arch.Model].
 func (m *Phi3) Table() table.Table {
-	t := m.PreNormTable("phi3", false)
+	t := m.Decoder().Table("phi3")
 	for i := range m.Layers {
 		attention, mlp := m.LayerName(i)+"self_attn.", m.LayerName(i)+"mlp."
 		t.Fuses(attention+"qkv_proj", attention+"q_proj", attention+"k_proj", attention+"v_proj")

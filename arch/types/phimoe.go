@@ -82,18 +82,8 @@ func (m *Phimoe) Facts() config.Facts { return m.FactsAs("phimoe", m.Rope, m.Tab
 
 // Table implements [arch.Model].
 func (m *Phimoe) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	t := m.TableWith("phimoe", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		m.Mixture.AddTo(t, layer+"mlp", m.Hidden)
-	})
+	t := m.Decoder().Table("phimoe")
 	t.Also(append([][]string{{".mlp.gate.", ".mlp.router."}}, table.BlockSparse...)...)
-	if m.HeadBias {
-		m.AddHeadBias(&t)
-	}
 	return t
 }
 

@@ -73,7 +73,7 @@ var qwenNames = []string{
 
 // Table implements [arch.Model].
 func (m *Qwen) Table() table.Table {
-	t := m.PreNormTable("qwen", false)
+	t := m.Decoder().Table("qwen")
 	t.PublishedAs(table.AsPublished, qwenNames, m.JoinedQKV())
 	t.Drop(table.InvFreq, m.Prefix+"rotary_emb.inv_freq")
 	t.Drop("a mask that follows from positions", m.Prefix+"h.*.attn.masked_bias")

@@ -52,7 +52,7 @@ func (m *Qwen2) Facts() config.Facts { return m.FactsAs("qwen2", m.Rope, m.Table
 
 // Table implements [arch.Model].
 func (m *Qwen2) Table() table.Table {
-	t := m.PreNormTable("qwen2", false)
+	t := m.Decoder().Table("qwen2")
 	config.DropTowers(&t, "qwen2")
 	t.LeaveOut("mtp_layers", "predicts further tokens, which is not supported for this type", m.Prefix+"mtp_layers.*")
 	return t

@@ -69,7 +69,7 @@ func alternate(o config.Object, layers int) []bool {
 func (m *Qwen2Moe) Facts() config.Facts { return m.FactsAs("qwen2_moe", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Qwen2Moe) Table() table.Table { return m.MixtureTable("qwen2_moe", m.Mixture, nil) }
+func (m *Qwen2Moe) Table() table.Table { return m.Decoder().Table("qwen2_moe") }
 
 // Decoder implements [arch.Described].
 func (m *Qwen2Moe) Decoder() config.Decoder {

@@ -76,13 +76,7 @@ func (m *Qwen3) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
 // Table implements [arch.Model]. Weights of linear layers are [out, in].
 func (m *Qwen3) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("qwen3", false, func(t *table.Table, layer string, _ int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		m.AddAttention(t, layer+"self_attn", m.QueryWidth(), false)
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	})
+	t := m.Decoder().Table("qwen3")
 	config.DropTowers(&t, "qwen3")
 	return t
 }

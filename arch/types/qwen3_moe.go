@@ -82,17 +82,7 @@ func (m *Qwen3Moe) Rules() precision.Rules { return precision.Generic(m.Layers) 
 
 // Table implements [arch.Model].
 func (m *Qwen3Moe) Table() table.Table {
-	hidden := int64(m.Hidden)
-	t := m.TableOf("qwen3_moe", false, func(t *table.Table, layer string, i int) {
-		t.Norm(layer+"input_layernorm", hidden, false)
-		m.AddAttention(t, layer+"self_attn", m.QueryWidth(), false)
-		t.Norm(layer+"post_attention_layernorm", hidden, false)
-		if !m.Sparse[i] {
-			m.AddMLP(t, layer+"mlp", m.Intermediate)
-			return
-		}
-		config.Mixture{Experts: m.Experts}.AddTo(t, layer+"mlp", m.Hidden)
-	})
+	t := m.Decoder().Table("qwen3_moe")
 	t.TransposesExperts("", "") // Qwen3-VL is published so
 	config.DropTowers(&t, "qwen3_moe")
 	return t

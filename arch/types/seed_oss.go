@@ -44,7 +44,7 @@ func ParseSeedOss(data []byte) (*SeedOss, error) {
 func (m *SeedOss) Facts() config.Facts { return m.FactsAs("seed_oss", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *SeedOss) Table() table.Table { return m.PreNormTable("seed_oss", false) }
+func (m *SeedOss) Table() table.Table { return m.Decoder().Table("seed_oss") }
 
 // Decoder implements [arch.Described].
 func (m *SeedOss) Decoder() config.Decoder {

@@ -58,7 +58,7 @@ func ParseSmolLM3(data []byte) (*SmolLM3, error) {
 func (m *SmolLM3) Facts() config.Facts { return m.FactsAs("smollm3", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *SmolLM3) Table() table.Table { return m.PreNormTable("smollm3", false) }
+func (m *SmolLM3) Table() table.Table { return m.Decoder().Table("smollm3") }
 
 // Decoder implements [arch.Described].
 func (m *SmolLM3) Decoder() config.Decoder {

@@ -47,7 +47,7 @@ func ParseSolarOpen(data []byte) (*SolarOpen, error) {
 func (m *SolarOpen) Facts() config.Facts { return m.FactsAs("solar_open", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *SolarOpen) Table() table.Table { return m.MixtureTable("solar_open", m.Mixture, nil) }
+func (m *SolarOpen) Table() table.Table { return m.Decoder().Table("solar_open") }
 
 // Decoder implements [arch.Described].
 func (m *SolarOpen) Decoder() config.Decoder {

@@ -2,6 +2,7 @@ package types
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
@@ -52,30 +53,25 @@ func (m *StableLM) Facts() config.Facts { return m.FactsAs("stablelm", m.Rope, m
 
 // Table implements [arch.Model].
 func (m *StableLM) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	return m.TableWith("stablelm", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		if m.QKNorm {
-			headNorm(&m.Dense, t, layer+"self_attn.q_layernorm", m.Heads, table.QueryRows(m.Heads, m.KVHeads))
-			headNorm(&m.Dense, t, layer+"self_attn.k_layernorm", m.KVHeads, table.KeyRows(m.Heads, m.KVHeads))
+	t := m.Decoder().Table("stablelm")
+	if m.QKNorm {
+		for i := range t.Specs {
+			eachHead(&t.Specs[i])
 		}
-		if !m.Parallel {
-			t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		}
-		m.AddMLP(t, layer+"mlp", m.Intermediate)
-	})
+	}
+	return t
 }
 
-// headNorm adds the weights of a norm with weights for each head, which checkpoints have one by one.
-func headNorm(m *config.Dense, t *table.Table, name string, heads int, by table.Split) {
-	n, dim := int64(heads), int64(m.HeadDim)
-	s := t.Add(name+".weight", by, n, dim)
+// eachHead says of a norm with weights for each head that checkpoints have these one by one.
+func eachHead(s *table.Spec) {
+	if len(s.Shape) != 2 || !strings.HasSuffix(s.Name, "_layernorm.weight") {
+		return
+	}
+	name := strings.TrimSuffix(s.Name, ".weight")
 	s.Layout, s.Group = table.AllHeads, name
 	s.Forms = []table.Form{{
-		Layout: table.EachHead, Make: table.Stack, Count: n, Names: []string{name + ".norms.*.weight"},
-		Shapes: [][]int64{{dim}},
+		Layout: table.EachHead, Make: table.Stack, Count: s.Shape[0], Names: []string{name + ".norms.*.weight"},
+		Shapes: [][]int64{s.Shape[1:]},
 	}}
 }
 

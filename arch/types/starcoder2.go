@@ -46,16 +46,7 @@ func ParseStarcoder2(data []byte) (*Starcoder2, error) {
 func (m *Starcoder2) Facts() config.Facts { return m.FactsAs("starcoder2", m.Rope, m.Table()) }
 
 // Table implements [arch.Model].
-func (m *Starcoder2) Table() table.Table {
-	hidden := int64(m.Hidden)
-	last := func(t *table.Table, name string) { t.LayerNorm(name, hidden) }
-	return m.TableWith("starcoder2", last, func(t *table.Table, layer string, _ int) {
-		t.LayerNorm(layer+"input_layernorm", hidden)
-		m.AddProjections(t, layer+"self_attn", m.QueryWidth())
-		t.LayerNorm(layer+"post_attention_layernorm", hidden)
-		m.AddPlainMLP(t, layer+"mlp.c_fc", layer+"mlp.c_proj")
-	})
-}
+func (m *Starcoder2) Table() table.Table { return m.Decoder().Table("starcoder2") }
 
 // Decoder implements [arch.Described].
 func (m *Starcoder2) Decoder() config.Decoder {
