@@ -22,6 +22,7 @@ import (
 	"github.com/ingotml/ingot/registry/settings"
 	"github.com/ingotml/ingot/registry/verdict"
 	"github.com/ingotml/ingot/registry/waiting"
+	"golang.org/x/sync/singleflight"
 )
 
 // host is the state of one registry: its address, its authentication challenge and its credentials.
@@ -37,7 +38,8 @@ type host struct {
 	certificates *credentials.Certificates // the user's for it; nil: none
 	namers       address.Class             // classes that must be allowed to name its address; 0: it may be at any
 	waits        waiting.Host
-	small        *waiting.Timeouts // of requests for documents
+	small        *waiting.Timeouts  // of requests for documents
+	running      singleflight.Group // discoveries and exchanges for credentials, by scopes
 
 	mu              sync.Mutex
 	named           map[string]naming        // by origin: what named it
@@ -45,7 +47,6 @@ type host struct {
 	discovered      bool
 	offer           *offer // nil: no authentication required
 	credentials     map[string]*credential
-	flights         map[string]*flight
 	abilities       Abilities
 }
 
@@ -100,7 +101,7 @@ func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 		c: c, name: hostname, addr: reg.RegistryStr(), scheme: scheme,
 		setting: c.Setting(hostname), keychain: c.opts.Keychain,
 		named: map[string]naming{}, responseClasses: map[string]address.Class{},
-		credentials: map[string]*credential{}, flights: map[string]*flight{}, abilities: guess(reg.RegistryStr()),
+		credentials: map[string]*credential{}, abilities: guess(reg.RegistryStr()),
 	}
 	h.waits.Timeout = h.setting.Timeout
 	h.small = h.waits.New(maxWait)
@@ -109,40 +110,21 @@ func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 
 func (h *host) attempts() *Attempts { return &Attempts{c: h.c, limit: h.setting.Attempts} }
 
-// flight is a call in progress that other goroutines may wait for.
-type flight struct {
-	done  chan struct{}
-	err   error
-	ended bool // with its own context: err is nothing to others
-}
-
-// singleflight runs f, or waits for another goroutine's run for the same key and returns its error. So concurrent
-// requests get a token once, and a wrong password is tried once. If the context of the other run has ended,
-// singleflight runs f itself.
-func (h *host) singleflight(ctx context.Context, key string, f func() error) error {
+// once runs f, or waits for another goroutine's run for the same key and returns its error. So concurrent requests get a
+// token once, and a wrong password is tried once. If the context of the other run has ended, once runs f itself.
+func (h *host) once(ctx context.Context, key string, f func() error) error {
 	for {
-		h.mu.Lock()
-		other := h.flights[key]
-		if other == nil {
-			own := &flight{done: make(chan struct{})}
-			h.flights[key] = own
-			h.mu.Unlock()
-			own.err = f()
-			own.ended = own.err != nil && ctx.Err() != nil
-			h.mu.Lock()
-			delete(h.flights, key)
-			h.mu.Unlock()
-			close(own.done)
-			return own.err
-		}
-		h.mu.Unlock()
+		run := h.running.DoChan(key, func() (any, error) {
+			err := f()
+			return ctx.Err() != nil, err // of the goroutine that runs f
+		})
 		select {
-		case <-other.done: // bounded by the watch and the budget of the other goroutine's requests
+		case r := <-run: // bounded by the watch and the budget of the run's requests
+			if ended := r.Val.(bool); r.Err == nil || !ended || ctx.Err() != nil {
+				return r.Err
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		}
-		if !other.ended {
-			return other.err
 		}
 	}
 }
@@ -168,7 +150,7 @@ func (h *host) discoverAuth(ctx context.Context) error {
 	if discovered {
 		return nil
 	}
-	return h.singleflight(ctx, "", func() error {
+	return h.once(ctx, "", func() error {
 		a := h.attempts()
 		for {
 			err := h.ping(ctx)

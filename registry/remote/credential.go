@@ -78,7 +78,7 @@ func (h *host) authorization(ctx context.Context, a access) (*credential, error)
 		if now := h.credentialOf(key); now.usable() {
 			return now, nil
 		}
-		err := h.singleflight(ctx, key, func() error {
+		err := h.once(ctx, key, func() error {
 			now := h.credentialOf(key)
 			if now.usable() {
 				return nil // another goroutine's exchange ended before this one began

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// TestSingleflight: calls at a time share one run and its error, unless the error is the end of the other's context.
-func TestSingleflight(t *testing.T) {
+// TestOnce: calls at a time share one run and its error, unless the error is the end of the other's context.
+func TestOnce(t *testing.T) {
 	refused := errors.New("refused")
 	for _, c := range []struct {
 		name string
@@ -20,12 +20,12 @@ func TestSingleflight(t *testing.T) {
 		{"ended because of another blob", errors.New("another blob failed"), 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := &host{flights: map[string]*flight{}}
+			h := &host{}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			fail, runs := make(chan struct{}), 0
 			first, second := make(chan error, 1), make(chan error, 1)
 			go func() {
-				first <- h.singleflight(ctx, "", func() error {
+				first <- h.once(ctx, "", func() error {
 					runs++
 					select {
 					case <-fail:
@@ -37,7 +37,7 @@ func TestSingleflight(t *testing.T) {
 			}()
 			synctest.Wait()
 			go func() {
-				second <- h.singleflight(t.Context(), "", func() error { runs++; return nil })
+				second <- h.once(t.Context(), "", func() error { runs++; return nil })
 			}()
 			synctest.Wait()
 			if c.end != nil {
