@@ -21,7 +21,7 @@ type stored struct {
 }
 
 // fileName identifies the node of a file: OWNER-START-END-HASH-HASH-HASH.state, with the hashes of the keys up to its
-// start, its probe and its end. Files of earlier versions have no owner. Nothing finds them, and they are evicted.
+// start, its probe and its end.
 type fileName struct {
 	owner                   string // see [Disk.tag]
 	start, end              int
@@ -39,26 +39,19 @@ const (
 )
 
 func (n fileName) String() string {
-	owner := ""
-	if n.owner != "" {
-		owner = n.owner + "-"
-	}
-	return fmt.Sprintf("%s%d-%d-%s-%s-%s%s", owner, n.start, n.end, n.atStart, n.atProbe, n.atEnd, suffix)
+	return fmt.Sprintf("%s-%d-%d-%s-%s-%s%s", n.owner, n.start, n.end, n.atStart, n.atProbe, n.atEnd, suffix)
 }
 
 func parseFileName(s string) (n fileName, ok bool) {
 	base, ours := strings.CutSuffix(s, suffix)
 	f := strings.Split(base, "-")
-	if ours && len(f) == 6 {
-		n.owner, f = f[0], f[1:]
-	}
-	if !ours || len(f) != 5 {
+	if !ours || len(f) != 6 {
 		return n, false
 	}
 	var err1, err2 error
-	n.start, err1 = strconv.Atoi(f[0])
-	n.end, err2 = strconv.Atoi(f[1])
-	n.atStart, n.atProbe, n.atEnd = f[2], f[3], f[4]
+	n.start, err1 = strconv.Atoi(f[1])
+	n.end, err2 = strconv.Atoi(f[2])
+	n.owner, n.atStart, n.atProbe, n.atEnd = f[0], f[3], f[4], f[5]
 	return n, err1 == nil && err2 == nil && 0 <= n.start && n.start < n.end && n.String() == s
 }
 

@@ -96,9 +96,6 @@ own code (verify --reference).
 			if err != nil {
 				return err
 			}
-			if err := o.checkRenamed(a, c); err != nil {
-				return err
-			}
 			if len(args) == 2 && c.Flags().Changed("file") {
 				return cli.Usagef("a source and --file cannot be combined")
 			}
@@ -174,8 +171,6 @@ func (o *createOptions) flags(c *cobra.Command) {
 	_ = f.MarkHidden("draft-quantize")
 	f.StringVar(&o.memory, "max-memory", "1GiB", "memory limit, such as 512MiB")
 	f.Float64Var(&o.maxKL, maxKLFlag, 0, "reject the result if its mean `KL` exceeds this, or search")
-	f.Float64Var(&o.maxKL, oldMaxKLFlag, 0, "former name of --"+maxKLFlag)
-	_ = f.MarkHidden(oldMaxKLFlag)
 	f.StringVar(&o.qualityText, "quality-text", "", "text `file` for --"+maxKLFlag+" (default a built-in text)")
 	f.StringVar(&o.key, "key", "", "PEM `file` with a private key for --"+maxKLFlag+"'s certificate")
 	f.StringArrayVar(&o.calibrationTexts, "calibration-text", nil,

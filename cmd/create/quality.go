@@ -20,26 +20,10 @@ import (
 	"github.com/ingotml/ingot/runtime/measure"
 	"github.com/ingotml/ingot/runtime/quality"
 	"github.com/opencontainers/go-digest"
-	"github.com/spf13/cobra"
 )
 
-// The flag of the quality check, and its hidden former name.
-const (
-	maxKLFlag    = "max-kl"
-	oldMaxKLFlag = "min-quality"
-)
-
-// checkRenamed handles the former name of --max-kl: it works alone, with a note.
-func (o createOptions) checkRenamed(a *cli.App, c *cobra.Command) error {
-	if !c.Flags().Changed(oldMaxKLFlag) {
-		return nil
-	}
-	if c.Flags().Changed(maxKLFlag) {
-		return cli.Usagef("--%s is the former name of --%s: give only --%s", oldMaxKLFlag, maxKLFlag, maxKLFlag)
-	}
-	a.Note("note: --%s is now called --%s", oldMaxKLFlag, maxKLFlag)
-	return nil
-}
+// maxKLFlag is the flag of the quality check.
+const maxKLFlag = "max-kl"
 
 // newQualityCheck implements --max-kl. A nil check accepts everything.
 type qualityCheck struct {

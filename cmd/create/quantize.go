@@ -29,9 +29,6 @@ Without TYPE, --target-size or --max-kl searches a type for each tensor; see "in
 			if err != nil {
 				return err
 			}
-			if err := o.checkRenamed(a, c); err != nil {
-				return err
-			}
 			if len(args) == 3 {
 				o.quantize = args[2]
 			}

@@ -60,18 +60,6 @@ func (p parallelFlags) args() []string {
 	return args
 }
 
-// takeNumber moves a number, which --parallel meant before it said how to divide models, to --num-parallel.
-func (o *serveOptions) takeNumber(a *cli.App) {
-	n, err := strconv.Atoi(o.way.mode)
-	if err != nil {
-		return
-	}
-	a.Note("note: --parallel %d is now --num-parallel %d", n, n)
-	if o.way.mode = ""; o.parallel == 0 {
-		o.parallel = n
-	}
-}
-
 // plan plans how machines divide a model.
 func (p parallelFlags) plan(
 	st *store.Store, e *store.Entry, machines []divide.Machine, use fit.Use,

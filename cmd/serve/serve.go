@@ -113,7 +113,6 @@ type serveOptions struct {
 
 func serve(a *cli.App, c *cobra.Command, names []string, o serveOptions) error {
 	ctx := c.Context()
-	o.takeNumber(a)
 	opts, err := o.server()
 	if err != nil {
 		return err

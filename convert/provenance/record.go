@@ -30,11 +30,10 @@ type Record struct {
 	From    source.Origin  `json:"from"`
 	Draft   *source.Origin `json:"draft,omitempty"` // from the DRAFT line
 	// Adapters are in the order of the ADAPTER lines. Their tensors are among the sources.
-	Adapters     []AdapterOrigin   `json:"adapters,omitempty"`
-	Quantization *recipe.Precision `json:"quantization,omitempty"` // as requested: type, rules, recipe
-	Statistics   digest.Digest     `json:"statistics,omitempty"`   // of the calibration that codes depend on
-	// of the text behind them; absent in records of earlier versions
-	StatisticsText digest.Digest `json:"statistics_text,omitempty"`
+	Adapters       []AdapterOrigin   `json:"adapters,omitempty"`
+	Quantization   *recipe.Precision `json:"quantization,omitempty"`    // as requested: type, rules, recipe
+	Statistics     digest.Digest     `json:"statistics,omitempty"`      // of the calibration that codes depend on
+	StatisticsText digest.Digest     `json:"statistics_text,omitempty"` // of the text behind them
 	// of channels that were scaled; nil = none
 	Equalized *plan.Equalized `json:"equalized,omitempty"`
 	Tensors   []MadeTensor    `json:"tensors"` // in the image's order; the draft's start with "draft."
@@ -59,7 +58,7 @@ type MadeTensor struct {
 }
 
 // SourceTensor is a tensor in a checkpoint's file, with the checksum of its bytes there, or a blob in the store. A
-// checksum is hexadecimal, in the field of its algorithm.
+// checksum is hexadecimal.
 type SourceTensor struct {
 	Name   string            `json:"name"`
 	File   string            `json:"file,omitempty"`
@@ -67,7 +66,6 @@ type SourceTensor struct {
 	DType  safetensors.DType `json:"dtype"`
 	Shape  []int64           `json:"shape"`
 	BLAKE3 string            `json:"blake3,omitempty"`
-	SHA256 string            `json:"sha256,omitempty"` // instead of BLAKE3 in records of earlier versions
 }
 
 // Digest returns the checksum, or the blob's digest, with its algorithm, such as "blake3:..."; "" if there is none.
@@ -77,8 +75,6 @@ func (t SourceTensor) Digest() string {
 		return string(t.Blob)
 	case t.BLAKE3 != "":
 		return "blake3:" + t.BLAKE3
-	case t.SHA256 != "":
-		return "sha256:" + t.SHA256
 	}
 	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/ingotml/ingot/convert/internal/blake3"
@@ -19,9 +18,6 @@ const ChecksumSize = blake3.Size
 // computed. Nothing but the provenance record reads it, so it need not be SHA-256, which took a third of the processor
 // time of a conversion. See https://github.com/BLAKE3-team/BLAKE3-specs.
 type checksum [ChecksumSize]byte
-
-// notePrefix names the algorithm of the checksums in a note. Notes of earlier versions have none: theirs are SHA-256.
-const notePrefix = "blake3:"
 
 // checksums holds the checksums of a run. Each is computed once.
 type checksums struct {
@@ -148,15 +144,12 @@ func (w *writer) computeChecksums(ctx context.Context, t *plan.Tensor, h sourceH
 			all = append(all, one[:]...)
 		}
 	}
-	return notePrefix + base64.RawStdEncoding.EncodeToString(all), nil
+	return base64.RawStdEncoding.EncodeToString(all), nil
 }
 
 // restoreChecksums restores the checksums from the note of an interrupted run, or else computes them from the sources.
 func (w *writer) restoreChecksums(ctx context.Context, t *plan.Tensor, name string) error {
-	var all []byte
-	if text, ok := strings.CutPrefix(w.ingest.Note(name), notePrefix); ok {
-		all, _ = base64.RawStdEncoding.DecodeString(text)
-	}
+	all, _ := base64.RawStdEncoding.DecodeString(w.ingest.Note(name)) // a damaged note has too few
 	var files []source.Tensor
 	for _, s := range t.Sources {
 		for _, f := range s.Tensor.Parts() {

@@ -101,7 +101,7 @@ type Manifest struct {
 	ABI      int64    `json:"abi"`      // of the bridge
 	Compiler string   `json:"compiler"` // name and version
 	Flags    []string `json:"flags"`    // without paths
-	Bridge   string   `json:"bridge"`   // SHA-256 of libingot_mlx; empty if an older version made the folder
+	Bridge   string   `json:"bridge"`   // SHA-256 of libingot_mlx
 }
 
 const (

@@ -31,9 +31,6 @@ func (e *Engine) check() error {
 			return failf(ErrInvalid, "kernels in %s are not used: %w", e.Kernels, err)
 		}
 	}
-	if e.Sum == "" { // of an older version
-		return nil
-	}
 	sum, err := sumOf(e.Bridge)
 	if err == nil && sum != e.Sum {
 		err = fmt.Errorf("it is not the file that was installed; remove %s and run 'ingot engine install'", e.Dir)
