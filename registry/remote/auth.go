@@ -110,8 +110,8 @@ func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 
 func (h *host) attempts() *Attempts { return &Attempts{c: h.c, limit: h.setting.Attempts} }
 
-// once runs f, or waits for another goroutine's run for the same key and returns its error. So concurrent requests get a
-// token once, and a wrong password is tried once. If the context of the other run has ended, once runs f itself.
+// once runs f, or waits for another goroutine's run for the same key and returns its error. So concurrent requests get
+// a token once, and a wrong password is tried once. If the context of the other run has ended, once runs f itself.
 func (h *host) once(ctx context.Context, key string, f func() error) error {
 	for {
 		run := h.running.DoChan(key, func() (any, error) {
