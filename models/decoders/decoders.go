@@ -44,6 +44,16 @@ type Layer struct {
 	Experts bool
 }
 
+// Unless returns a function for Own.Mixer that makes the mixers of layers without full attention.
+func Unless(full []bool, mixer func(prefix string, layer int) nn.Mixer) func(*Builder, Layer) nn.Mixer {
+	return func(_ *Builder, l Layer) nn.Mixer {
+		if full[l.Index] {
+			return nil
+		}
+		return mixer(l.Prefix, l.Index)
+	}
+}
+
 // Build makes a model.
 func Build(t *mlx.Thread, c arch.Described, w *nn.Weights, own Own) *nn.Decoder {
 	m, _ := BuildWith(t, c, w, own)

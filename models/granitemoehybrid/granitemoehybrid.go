@@ -17,12 +17,7 @@ func init() { models.Register("granitemoehybrid", build) }
 
 func build(t *mlx.Thread, c *types.GraniteMoeHybrid, w *nn.Weights) *nn.Decoder {
 	return decoders.Build(t, c, w, decoders.Own{
-		Mixer: func(_ *decoders.Builder, l decoders.Layer) nn.Mixer {
-			if c.Full[l.Index] {
-				return nil
-			}
-			return recurrent.NewSSM(w, l.Prefix+"mamba", l.Index, c.SSM, c.Hidden, c.NormEps)
-		},
+		Mixer:   decoders.Unless(c.Full, recurrent.Scans(w, "mamba", c.SSM, c.Hidden, c.NormEps)),
 		Network: func(_ *decoders.Builder, l decoders.Layer) nn.Network { return newNetwork(w, l.Prefix, c) },
 	})
 }

@@ -17,11 +17,6 @@ func init() { models.Register("jamba", build) }
 
 func build(t *mlx.Thread, c *types.Jamba, w *nn.Weights) *nn.Decoder {
 	return decoders.Build(t, c, w, decoders.Own{
-		Mixer: func(_ *decoders.Builder, l decoders.Layer) nn.Mixer {
-			if c.Full[l.Index] {
-				return nil
-			}
-			return recurrent.NewChannelSSM(w, l.Prefix+"mamba", l.Index, c.SSM, c.Hidden, c.NormEps)
-		},
+		Mixer: decoders.Unless(c.Full, recurrent.ChannelScans(w, "mamba", c.SSM, c.Hidden, c.NormEps)),
 	})
 }

@@ -4,8 +4,6 @@
 package mamba2
 
 import (
-	"fmt"
-
 	"github.com/ingotml/ingot/arch/types"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
@@ -16,14 +14,5 @@ import (
 func init() { models.Register("mamba2", build) }
 
 func build(_ *mlx.Thread, c *types.Mamba2, w *nn.Weights) *nn.Decoder {
-	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())})
-	for i := range c.Layers {
-		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm: norm(p + "norm"),
-			Mixer:     recurrent.NewSSM(w, p+"mixer", i, c.SSM, c.Hidden, c.NormEps),
-		})
-	}
-	return m
+	return recurrent.NewModel(w, c.Common, c.State(), recurrent.Scans(w, "mixer", c.SSM, c.Hidden, c.NormEps))
 }
