@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
-	"strconv"
-	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cmd/cli"
@@ -16,6 +12,7 @@ import (
 	stored "github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
+	"github.com/ingotml/ingot/runtime/fit"
 	"github.com/ingotml/ingot/runtime/speed"
 )
 
@@ -48,7 +45,7 @@ func speeds(
 		return p, 0, err
 	}
 	defer thread.Close()
-	own, _ := resident() // before anything is measured
+	own, _ := fit.Resident() // before anything is measured
 	sets := make([][]speed.Tensor, len(plans))
 	for i, of := range plans {
 		for _, t := range of.Tensors {
@@ -63,27 +60,6 @@ func speeds(
 		}
 	}
 	p, err = speed.Predict(ctx, thread, m, sets, speed.Use{Context: o.context, KV: kv})
-	_, files := resident() // now with the code that runs a model
+	_, files := fit.Resident() // now with the code that runs a model
 	return p, own + files, err
-}
-
-// resident returns the memory of this process in bytes: its own, and pages of files that it has read, such as
-// code; see proc_pid_status(5). Both are 0 if they are unknown.
-func resident() (own, files int64) {
-	debug.FreeOSMemory()
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, 0
-	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		kilobytes, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		switch name {
-		case "RssAnon":
-			own = kilobytes << 10
-		case "RssFile":
-			files = kilobytes << 10
-		}
-	}
-	return own, files
 }

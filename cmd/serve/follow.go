@@ -132,7 +132,7 @@ func joinRing(ctx context.Context, t *mlx.Thread, r worker.Ring, stages []int) (
 		}
 	}
 	err = t.Do(ctx, func() (err error) {
-		group, err = t.Join(mlx.GroupOptions{Backend: "ring", Limit: groupLimit(stages)})
+		group, err = t.Join(mlx.GroupOptions{Backend: "ring", Limit: ranks.GroupLimit(stages)})
 		return err
 	})
 	return group, err

@@ -129,7 +129,7 @@ type dryRunJSON struct {
 }
 
 // dryRun prints how the ranks would divide models. Of a launcher's ranks only rank 0 prints.
-func dryRun(ctx context.Context, a *cli.App, st *store.Store, stored []string, l launched, o serveOptions) error {
+func dryRun(ctx context.Context, a *cli.App, st *store.Store, stored []string, l ranks.Launched, o serveOptions) error {
 	kv, err := o.kv.Value()
 	if err != nil {
 		return err
@@ -145,15 +145,15 @@ func dryRun(ctx context.Context, a *cli.App, st *store.Store, stored []string, l
 			return err
 		}
 		defer thread.Close()
-		joined, err := l.join(ctx, thread)
+		joined, err := l.Join(ctx, thread)
 		if err != nil {
 			return err
 		}
-		joined.close()
-		if err := joined.group.Finish(); err != nil {
+		joined.Close()
+		if err := joined.Group.Finish(); err != nil {
 			return err
 		}
-		machines = surveyed(joined.machines)
+		machines = surveyed(joined.Machines)
 	} else {
 		addresses, token, err := o.workers.read()
 		if err != nil {
@@ -163,7 +163,7 @@ func dryRun(ctx context.Context, a *cli.App, st *store.Store, stored []string, l
 			return err
 		}
 	}
-	if l.rank > 0 {
+	if l.Rank > 0 {
 		return nil
 	}
 	for _, text := range stored {

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"os"
 
 	"github.com/ingotml/ingot/cmd/cli"
 	"github.com/ingotml/ingot/cmd/cli/engines"
@@ -58,11 +57,11 @@ func runnerCommand(a *cli.App) *cobra.Command {
 					return nil, err
 				}
 				if distributed {
-					l, err := readLauncher(os.Getenv)
+					l, err := readLauncher()
 					if err != nil {
 						return nil, err
 					}
-					return l.openLeader(ctx, thread, store, entry, cpu, way, o)
+					return openLeader(ctx, l, thread, store, entry, cpu, way, o)
 				}
 				model, err := batch.Open(ctx, thread, store, entry, o)
 				if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/runtime/ranks"
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/all"
@@ -127,7 +128,7 @@ func serve(a *cli.App, c *cobra.Command, names []string, o serveOptions) error {
 	if len(o.workers.list) > 0 {
 		cli.NoteMode(a, o.workers.token.file)
 	}
-	var group launched
+	var group ranks.Launched
 	if o.distributed {
 		if len(o.workers.list) > 0 {
 			return cli.Usagef("--distributed and --workers cannot be combined")
@@ -135,7 +136,7 @@ func serve(a *cli.App, c *cobra.Command, names []string, o serveOptions) error {
 		if len(names) != 1 {
 			return cli.Usagef("--distributed serves one NAME over all ranks, %d are given", len(names))
 		}
-		if group, err = readLauncher(os.Getenv); err != nil {
+		if group, err = readLauncher(); err != nil {
 			return err
 		}
 	}
@@ -149,7 +150,7 @@ func serve(a *cli.App, c *cobra.Command, names []string, o serveOptions) error {
 	if o.dryRun {
 		return dryRun(ctx, a, opts.Store, stored, group, o)
 	}
-	if group.rank > 0 {
+	if group.Rank > 0 {
 		return follow(ctx, a, group, opts.Store, stored[0], o)
 	}
 	if _, err := opts.Store.Secret(ctx); err != nil {
@@ -193,7 +194,7 @@ func serve(a *cli.App, c *cobra.Command, names []string, o serveOptions) error {
 				done <- err
 				return
 			}
-			a.Note("%s runs on %d ranks", stored[0], group.size)
+			a.Note("%s runs on %d ranks", stored[0], group.Size)
 		}()
 	}
 	select {

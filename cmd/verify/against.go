@@ -31,9 +31,6 @@ type againstJSON struct {
 
 // verifyAgainst compares a model with another one.
 func verifyAgainst(a *cli.App, c *cobra.Command, name string, o verifyOptions) error {
-	if o.reference != "" || len(o.images) > 0 {
-		return cli.Usagef("--against cannot be combined with --reference or --image: use one of them")
-	}
 	text, err := input.Text(o.text)
 	if err != nil {
 		return err

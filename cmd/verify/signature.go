@@ -35,11 +35,6 @@ type signatureJSON struct {
 // verifySignature checks that the key's holder signed the model's manifest, and that the blobs in the store match the
 // manifest. It needs no engine.
 func verifySignature(a *cli.App, c *cobra.Command, arg string, o verifyOptions) error {
-	for _, flag := range flagsOfRuns {
-		if f := c.Flags().Lookup(flag); f != nil && f.Changed {
-			return cli.Usagef("--key checks a signature and --%s a run: verify them separately", flag)
-		}
-	}
 	ctx := c.Context()
 	key, err := signing.PublicKey(o.key)
 	if err != nil {

@@ -2,21 +2,18 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ingotml/ingot/cmd/cli"
 	"github.com/ingotml/ingot/cmd/cli/engines"
-	"github.com/ingotml/ingot/cmd/cli/input"
 	"github.com/ingotml/ingot/cmd/cli/models"
 	"github.com/ingotml/ingot/cmd/cli/signing"
 	"github.com/ingotml/ingot/cmd/cli/transfer"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
-	"github.com/ingotml/ingot/runtime/quality"
-	"github.com/ingotml/ingot/runtime/verify"
 	"github.com/spf13/cobra"
 )
 
@@ -63,31 +60,11 @@ lists the rules.`,
   ingot verify mymodel:int4 --against mymodel --certify --key model.key`,
 		Args: cli.Between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.certify && o.against == "" {
-				return cli.Usagef("--certify requires --against, which names the model to compare with")
+			run, err := o.way(c)
+			if err != nil {
+				return err
 			}
-			if len(o.calibrationTexts) > 0 && !o.certify {
-				return cli.Usagef("--calibration-text requires --certify")
-			}
-			if c.Flags().Changed("key") && !o.certify {
-				return verifySignature(a, c, args[0], o)
-			}
-			if o.identity.Rule != "" {
-				return cli.Usagef("--signed-identity requires --key FILE: otherwise no signature is checked")
-			}
-			if o.against != "" {
-				return verifyAgainst(a, c, args[0], o)
-			}
-			if o.svg != "" || o.text != "" && !o.measuresKV() {
-				return cli.Usagef("--text and --svg require --against, which names the model to compare with")
-			}
-			if o.measuresKV() {
-				return verifyKV(a, c, args[0], o)
-			}
-			if c.Flags().Changed("tokens") {
-				return cli.Usagef("--tokens requires --kv-type, whose cost is measured over so many")
-			}
-			return verifyModel(a, c, args[0], o)
+			return run(a, c, args[0], o)
 		},
 	}
 	f := c.Flags()
@@ -134,159 +111,77 @@ type verifyOptions struct {
 	yes      bool
 }
 
-func verifyModel(a *cli.App, c *cobra.Command, name string, o verifyOptions) error {
-	ctx := c.Context()
-	kv, err := o.kv.Value()
-	if err != nil {
-		return err
-	}
-	if len(o.images) > 0 && o.reference == "" {
-		return cli.Usagef("--image requires --reference, whose tokens mark where the pictures are")
-	}
-	pictures, err := input.Pictures(o.images)
-	if err != nil {
-		return err
-	}
-	var ref *quality.Reference
-	if o.reference != "" {
-		if ref, err = quality.ReadReference(o.reference); err != nil {
-			return err
+// way is one of the ways to verify a model.
+type way func(a *cli.App, c *cobra.Command, name string, o verifyOptions) error
+
+// way returns the way that the flags choose, or what is wrong with them. The first row that applies decides.
+func (o verifyOptions) way(c *cobra.Command) (way, error) {
+	given := c.Flags().Changed
+	signature := given("key") && !o.certify
+	run := slices.IndexFunc(flagsOfRuns, given) // one that a signature cannot be combined with
+	for _, row := range []struct {
+		applies bool
+		run     way
+		wrong   string
+	}{
+		{o.certify && o.against == "", nil, "--certify requires --against, which names the model to compare with"},
+		{len(o.calibrationTexts) > 0 && !o.certify, nil, "--calibration-text requires --certify"},
+		{signature && run >= 0, nil, "--key checks a signature and --%s a run: verify them separately"},
+		{signature, verifySignature, ""},
+		{o.identity.Rule != "", nil, "--signed-identity requires --key FILE: otherwise no signature is checked"},
+		{o.against != "" && (o.reference != "" || len(o.images) > 0), nil,
+			"--against cannot be combined with --reference or --image: use one of them"},
+		{o.against != "", verifyAgainst, ""},
+		{o.svg != "" || o.text != "" && !o.measuresKV(), nil,
+			"--text and --svg require --against, which names the model to compare with"},
+		{o.measuresKV(), verifyKV, ""},
+		{given("tokens"), nil, "--tokens requires --kv-type, whose cost is measured over so many"},
+		{len(o.images) > 0 && o.reference == "", nil,
+			"--image requires --reference, whose tokens mark where the pictures are"},
+		{o.reference != "", verifyReference, ""},
+		{true, verifyAlone, ""},
+	} {
+		switch {
+		case !row.applies:
+		case row.run != nil:
+			return row.run, nil
+		case strings.Contains(row.wrong, "%s"):
+			return nil, cli.Usagef(row.wrong, flagsOfRuns[run])
+		default:
+			return nil, cli.Usagef("%s", row.wrong)
 		}
 	}
-	store, entry, err := models.Resolve(c, name)
+	panic("the last row applies")
+}
+
+// resolve finds a model whose weights the store has. It leaves a draft model out of which blobs are missing.
+func resolve(a *cli.App, c *cobra.Command, name string) (*store.Store, *store.Entry, error) {
+	st, entry, err := models.Resolve(c, name)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if err := store.CheckPresent(entry, false); err != nil {
-		return err
+	if err := st.CheckPresent(entry, false); err != nil {
+		return nil, nil, err
 	}
-	if err := store.CheckPresent(entry, true); err != nil {
+	if err := st.CheckPresent(entry, true); err != nil {
 		a.Note("note: %v: verified without the draft model", err)
 		entry.Image.Layers = slices.DeleteFunc(entry.Image.Layers, manifest.Layer.Draft)
 	}
-	if err := models.CheckRequires(store, entry); err != nil {
-		return err
-	}
-	var checked verify.Stats
-	if ref == nil {
-		if checked, err = verify.Image(ctx, store, entry); err != nil {
-			return err
-		}
-	}
+	return st, entry, models.CheckRequires(st, entry)
+}
+
+// open opens a model. The caller closes it by the function that open returns.
+func (o verifyOptions) open(
+	ctx context.Context, a *cli.App, st *store.Store, entry *store.Entry, options runtime.Options,
+) (*batch.Engine, func(), error) {
 	thread, err := engines.Open(ctx, a, o.cpu)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer thread.Close()
-	options := runtime.Options{Float32: o.float32, KV: kv}
-	model, err := batch.Open(ctx, thread, store, entry, options)
+	model, err := batch.Open(ctx, thread, st, entry, options)
 	if err != nil {
-		return err
+		thread.Close()
+		return nil, nil, err
 	}
-	defer model.Close()
-	if ref == nil {
-		drafted, err := verify.ProbeDraft(ctx, model.Model(), store, entry, options)
-		if err != nil {
-			return err
-		}
-		return verifyAlone(ctx, a, model, checked, drafted, o)
-	}
-	limits := verify.LimitsFor(model.Model().Weights.DType)
-	if !c.Flags().Changed("max-kl") {
-		o.maxKL = limits.MaxKL
-	}
-	if !c.Flags().Changed("min-top1") {
-		o.minTop1 = limits.MinTop1
-	}
-	return verifyReference(ctx, a, model, ref, pictures, o)
-}
-
-type aloneJSON struct {
-	Blobs   int   `json:"blobs"`
-	Bytes   int64 `json:"bytes"`
-	Tensors int   `json:"tensors"`
-	Tokens  int   `json:"tokens"`
-	Drafted int   `json:"drafted,omitempty"`
-	OK      bool  `json:"ok"`
-}
-
-func verifyAlone(
-	ctx context.Context, a *cli.App, model *batch.Engine, s verify.Stats, drafted int, o verifyOptions,
-) error {
-	tokens, err := verify.Probe(ctx, model.Model())
-	if err != nil {
-		return err
-	}
-	if o.json {
-		return a.PrintJSON(aloneJSON{s.Blobs, s.Bytes, s.Tensors, tokens, drafted, true})
-	}
-	what := "logits"
-	if model.Processor().CheckHead() != nil {
-		what = "hidden states"
-	}
-	text := fmt.Sprintf("ok: %d blobs (%s) match their digests, %d tensors match the architecture, "+
-		"%s of %d tokens are finite",
-		s.Blobs, cli.Size(s.Bytes), s.Tensors, what, tokens)
-	if drafted > 0 {
-		text += fmt.Sprintf(", and so are those of %d drafted tokens", drafted)
-	}
-	_, err = fmt.Fprintln(a.Out, text)
-	return err
-}
-
-type referenceJSON struct {
-	Tokens      int     `json:"tokens"`
-	MaxAbs      float64 `json:"max_abs"`
-	MeanAbs     float64 `json:"mean_abs"`
-	MeanKL      float64 `json:"mean_kl"`
-	Top1        float64 `json:"top1"`
-	GreedyEqual *bool   `json:"greedy_equal,omitempty"`
-	OK          bool    `json:"ok"`
-
-	ComputeType string  `json:"compute_type"` // of activations, such as bfloat16
-	MaxKL       float64 `json:"max_kl"`       // limit of mean_kl
-	MinTop1     float64 `json:"min_top1"`     // limit of top1
-}
-
-func verifyReference(
-	ctx context.Context, a *cli.App, model *batch.Engine, ref *quality.Reference,
-	pictures []runtime.Picture, o verifyOptions,
-) error {
-	compute := model.Model().Weights.DType
-	r, greedy, err := verify.Compare(ctx, model, ref, pictures...)
-	if err != nil {
-		return err
-	}
-	ok := r.MeanKL <= o.maxKL && r.Top1 >= o.minTop1
-	if o.json {
-		err = a.PrintJSON(referenceJSON{r.Tokens, r.MaxAbs, r.MeanAbs, r.MeanKL, r.Top1, greedy, ok, compute.String(),
-			o.maxKL, o.minTop1})
-	} else {
-		err = printComparison(a, r, greedy, ok, compute, o)
-	}
-	if err == nil && !ok {
-		return cli.ErrFailed
-	}
-	return err
-}
-
-func printComparison(a *cli.App, r verify.Comparison, greedy *bool, ok bool, compute mlx.DType,
-	o verifyOptions) error {
-	status := "ok"
-	if !ok {
-		status = "FAILED"
-	}
-	text := fmt.Sprintf("%s: %d tokens, computed in %s\n", status, r.Tokens, compute)
-	text += fmt.Sprintf("  largest difference  %.3g (%.3g standard deviations)\n", r.MaxAbs, r.MaxAbs/r.Scale)
-	text += fmt.Sprintf("  mean difference     %.3g\n", r.MeanAbs)
-	text += fmt.Sprintf("  mean divergence     %.3g nats (at most %.3g)\n", r.MeanKL, o.maxKL)
-	text += fmt.Sprintf("  equal top tokens    %.2f %% (at least %.2f %%)\n", 100*r.Top1, 100*o.minTop1)
-	if greedy != nil {
-		text += fmt.Sprintf("  greedy text equal   %v\n", *greedy)
-	}
-	if !ok && compute != mlx.Float32 {
-		text += fmt.Sprintf("With --float32, the same weights are computed without the rounding of %s.\n", compute)
-	}
-	_, err := fmt.Fprint(a.Out, text)
-	return err
+	return model, func() { _ = model.Close(); thread.Close() }, nil
 }
