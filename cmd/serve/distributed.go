@@ -117,8 +117,10 @@ func ownStart(e *store.Entry, t *mlx.Thread, o serveOptions) (s ranks.Start, err
 }
 
 // openLeader opens the model as rank 0 of the launcher's group.
-func openLeader(ctx context.Context, l ranks.Launched, t *mlx.Thread, st *store.Store, e *store.Entry, cpu engines.CPUFlags,
-	way parallelFlags, o runtime.Options) (runtime.Engine, error) {
+func openLeader(
+	ctx context.Context, l ranks.Launched, t *mlx.Thread, st *store.Store, e *store.Entry, cpu engines.CPUFlags,
+	way parallelFlags, o runtime.Options,
+) (runtime.Engine, error) {
 	math, err := cpu.Options()
 	if err != nil {
 		return nil, err
