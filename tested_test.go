@@ -17,6 +17,7 @@ var coveredBy = map[string]string{
 	"arch/...":          "models/all TestReference",
 	"chat/jinja/ast":    "chat/jinja TestSnippets",
 	"chat/jinja/format": "chat/jinja TestSnippets",
+	"chat/parse/calls":  "chat/parse TestCallGrammar",
 
 	"cmd/...":                 "cmd TestScripts",
 	"convert/equalize":        "convert TestEqualize",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -195,14 +196,14 @@ func pictureParts(m chat.Message) (n int) {
 }
 
 // parseTools converts tools to what a parser needs. It leaves out those without a name.
-func parseTools(tools []chat.Tool) (list []parse.Tool) {
+func parseTools(tools []chat.Tool) (list []calls.Tool) {
 	for _, t := range tools {
 		f, err := t.Function()
 		if err != nil && t.Value != nil {
 			f, err = t.Nested().Function()
 		}
 		if err == nil {
-			list = append(list, parse.Tool{Name: f.Name, Parameters: f.Parameters})
+			list = append(list, calls.Tool{Name: f.Name, Parameters: f.Parameters})
 		}
 	}
 	return list

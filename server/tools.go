@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/params"
@@ -14,7 +15,7 @@ import (
 
 // ToolUse says how a response may call tools. The zero value means no tools.
 type ToolUse struct {
-	Offers   []parse.Offer
+	Offers   []calls.Offer
 	Required bool // at least one call
 	Single   bool // at most one call
 	Schemas  params.SchemaOptions
@@ -28,7 +29,7 @@ type ToolUse struct {
 // constrained.
 func (u ToolUse) Format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Format, error) {
 	if u.Required {
-		strict := slices.ContainsFunc(u.Offers, func(o parse.Offer) bool { return o.Strict })
+		strict := slices.ContainsFunc(u.Offers, func(o calls.Offer) bool { return o.Strict })
 		u.Schemas.BestEffort = u.Schemas.BestEffort || !strict
 		u.Offers = slices.Clone(u.Offers)
 		for i := range u.Offers {
@@ -40,12 +41,12 @@ func (u ToolUse) Format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Fo
 }
 
 func (u ToolUse) format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Format, error) {
-	strict := slices.ContainsFunc(u.Offers, func(o parse.Offer) bool { return o.Strict })
+	strict := slices.ContainsFunc(u.Offers, func(o calls.Offer) bool { return o.Strict })
 	if len(u.Offers) == 0 || !u.Required && !strict && f.Kind == "" {
 		return f.ForPrompt(p), nil
 	}
 	g, err := parse.CallGrammar(m.Style.Texts.Parser, u.Offers, u.Single)
-	if errors.Is(err, parse.ErrNoGrammar) && !u.Required {
+	if errors.Is(err, calls.ErrNoGrammar) && !u.Required {
 		return f.ForPrompt(p), nil
 	}
 	if err != nil {
@@ -79,7 +80,7 @@ func (u ToolUse) format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Fo
 }
 
 // Offer converts a tool in OpenAI's form to what a grammar needs.
-func Offer(t chat.Tool) (o parse.Offer, err error) {
+func Offer(t chat.Tool) (o calls.Offer, err error) {
 	f, err := t.Function()
-	return parse.Offer{Tool: parse.Tool{Name: f.Name, Parameters: f.Parameters}, Strict: f.Strict}, err
+	return calls.Offer{Tool: calls.Tool{Name: f.Name, Parameters: f.Parameters}, Strict: f.Strict}, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat/chattest"
+	"github.com/ingotml/ingot/chat/parse/calls"
 )
 
 func TestDetect(t *testing.T) {
@@ -169,7 +170,7 @@ func checkCalls(t *testing.T, set chattest.Set) int {
 	}
 	var context struct {
 		Messages []message
-		Tools    []struct{ Function Tool }
+		Tools    []struct{ Function calls.Tool }
 	}
 	if err := json.Unmarshal(set.Contexts["tools"], &context); err != nil {
 		t.Fatal(err)

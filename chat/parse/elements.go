@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/calls"
 )
 
 // elements are the tags of calls that are elements with a name, which contain a parameter element for each argument.
@@ -163,7 +165,7 @@ func (s *elementScan) expected() [4]string {
 func (s *elementScan) inTag(body []byte, b byte) step {
 	head := string(body[s.at : len(body)-1])
 	switch {
-	case b == '<' || len(head) > maxName:
+	case b == '<' || len(head) > calls.MaxName:
 		return s.unnamed()
 	case b != '>':
 		return step{}

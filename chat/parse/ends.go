@@ -2,8 +2,8 @@ package parse
 
 import (
 	"bytes"
-	"strings"
 
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
@@ -32,9 +32,12 @@ const (
 	broken // no call begins with the text
 )
 
-func endAt(n, size int) step    { return step{verdict: ended, n: n, size: size} }
-func endBefore(n int) step      { return step{verdict: ended, n: n, untied: true} }
-func mention() step             { return step{verdict: broken} }
+func endAt(n, size int) step { return step{verdict: ended, n: n, size: size} }
+
+func endBefore(n int) step { return step{verdict: ended, n: n, untied: true} }
+
+func mention() step { return step{verdict: broken} }
+
 func malformed(why string) step { return step{verdict: broken, why: why} }
 
 // skipped records the first closing tag that was considered part of the body.
@@ -100,9 +103,6 @@ func (e *jsonEnd) add(body []byte) step {
 	return step{}
 }
 
-// maxName bounds the length of a tool's name in bytes, where only the text after it shows its end.
-const maxName = 512
-
 // headed ends a body that is a name, other words and marks, and then an object of JSON. With tags, the first of them
 // ends the body.
 type headed struct {
@@ -149,7 +149,7 @@ func (e *headed) add(body []byte) step {
 		}
 	case isSpace(b):
 		e.gap = e.word > 0
-	case len(body) > 2*maxName || !e.free() && (e.gap || !isNameByte(b)): // a second word, or none that is a name
+	case len(body) > 2*calls.MaxName || !e.free() && (e.gap || !isNameByte(b)): // a second word, or none that is a name
 		return mention()
 	default:
 		e.word = len(body)
@@ -208,14 +208,6 @@ func firstByte(body []byte) byte {
 		}
 	}
 	return 0
-}
-
-// isName reports whether s can be the name of a tool.
-func isName(s string) bool {
-	return s != "" && len(s) <= maxName && strings.IndexFunc(s, func(r rune) bool {
-		return !(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' ||
-			r > 127)
-	}) < 0
 }
 
 // hasSuffix reports whether body ends with tag, which is not empty.

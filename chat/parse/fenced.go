@@ -1,6 +1,8 @@
 package parse
 
-import "strings"
+import (
+	"strings"
+)
 
 // fence begins and ends a code fence.
 const fence = "```"

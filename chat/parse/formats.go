@@ -1,6 +1,10 @@
 package parse
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/ingotml/ingot/chat/parse/calls"
+)
 
 // format defines how a family of models writes thinking and calls.
 type format struct {
@@ -16,7 +20,7 @@ type format struct {
 	noise         []string             // texts dropped directly after a call, besides closing tags
 	frame         Tags                 // tags around the content, which may contain them, too
 	framesThought bool                 // the frame comes only after thinking
-	syntax        *callSyntax          // for grammars of calls; nil: unknown
+	syntax        *calls.Syntax        // for grammars of calls; nil: unknown
 	parser        func(Options) Parser // nil: the machine that the fields above configure
 	final         string               // begins the final message of a response; "": a response is one message
 	rules         string               // EBNF rules for a whole response; "final" matches the text before the final one
@@ -76,28 +80,28 @@ var formats = map[string]*format{
 	"seed-oss": {
 		think: Tags{"<seed:think>", "</seed:think>"}, name: "<seed:cot_budget_reflect>",
 		forms: []form{functionForm("<seed:tool_call>", seedClose)},
-		syntax: &callSyntax{
-			open: "<seed:tool_call>", begin: "\n", next: "\n" + seedClose + "\n<seed:tool_call>\n", end: "\n" + seedClose,
-			avoid: parameterClose,
-			call: element{
-				head: "<function=", afterName: ">\n", tail: "</function>",
-				open: parameterOpen, afterKey: ">", closed: parameterClose + "\n", avoid: parameterClose,
-			}.call,
+		syntax: &calls.Syntax{
+			Open: "<seed:tool_call>", Begin: "\n", Next: "\n" + seedClose + "\n<seed:tool_call>\n", End: "\n" + seedClose,
+			Avoid: parameterClose,
+			Call: calls.Element{
+				Head: "<function=", AfterName: ">\n", Tail: "</function>",
+				Open: parameterOpen, AfterKey: ">", Closed: parameterClose + "\n", Avoid: parameterClose,
+			}.Call,
 		},
 	},
 	// Calls of Python in <function_calls>, one on each line: Olmo 3.
 	"olmo3": {
 		think: thinkTags, forms: []form{{open: "<function_calls>", tag: "</function_calls>",
 			end: func(offer) ender { return &pythonTag{tag: "</function_calls>"} }, parse: parsePythonCalls}},
-		syntax: &callSyntax{open: "<function_calls>", next: "\n", end: "</function_calls>", call: pythonic},
+		syntax: &calls.Syntax{Open: "<function_calls>", Next: "\n", End: "</function_calls>", Call: calls.Pythonic},
 	},
 	// A JSON list in <tool_calls>, and content in <answer>: Hunyuan A13B. Jamba writes such lists, too.
 	"hunyuan": {
 		think: thinkTags, forms: []form{{open: "<tool_calls>", tag: "</tool_calls>", end: jsonTagEnd("</tool_calls>"),
 			parse: parseJSON}},
 		frame: Tags{"<answer>", "</answer>"},
-		syntax: &callSyntax{open: "<tool_calls>", begin: "[", next: ", ", end: "]</tool_calls>",
-			call: objects("name", "arguments")},
+		syntax: &calls.Syntax{Open: "<tool_calls>", Begin: "[", Next: ", ", End: "]</tool_calls>",
+			Call: calls.Objects("name", "arguments")},
 	},
 	// Solar Open: messages of an assistant that think, respond or call.
 	"solar-open": {
@@ -107,17 +111,17 @@ var formats = map[string]*format{
 		}, parse: parseSolar}},
 		control: []string{"<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"},
 		lead:    "<|tool_calls|>", noise: []string{"<|calls|>"},
-		syntax: &callSyntax{
-			open: "<|tool_calls|>", begin: "<|tool_call:begin|>", next: "<|tool_call:end|><|tool_call:begin|>",
-			end: "<|tool_call:end|>", call: solarCall,
+		syntax: &calls.Syntax{
+			Open: "<|tool_calls|>", Begin: "<|tool_call:begin|>", Next: "<|tool_call:end|><|tool_call:begin|>",
+			End: "<|tool_call:end|>", Call: solarCall,
 		},
 	},
 	// JSON lists in <TOOLCALL>: Nemotron before version 3. The small model writes the tag in lower case.
 	"nemotron": {think: thinkTags, forms: []form{
 		{open: "<TOOLCALL>", tag: "</TOOLCALL>", end: jsonTagEnd("</TOOLCALL>"), parse: parseJSON},
 		{open: "<toolcall>", tag: "</toolcall>", end: jsonTagEnd("</toolcall>"), parse: parseJSON},
-	}, syntax: &callSyntax{open: "<TOOLCALL>", begin: "[", next: ", ", end: "]</TOOLCALL>",
-		call: objects("name", "arguments")}},
+	}, syntax: &calls.Syntax{Open: "<TOOLCALL>", Begin: "[", Next: ", ", End: "]</TOOLCALL>",
+		Call: calls.Objects("name", "arguments")}},
 	// GLM 4.5 to 4.7, and other models with the same tags.
 	"glm-4.7": {think: thinkTags, forms: []form{
 		{open: glmOpen, tag: glmClose, end: func(offer) ender { return &glmEnd{} }, parse: parseGLM},
@@ -128,7 +132,8 @@ var formats = map[string]*format{
 			parse: parseGemma}},
 		noise: []string{"<|tool_response>", "<turn|>"},
 		// Grammars write the arguments as JSON, which the parser also accepts. The last brace ends the call.
-		syntax: &callSyntax{open: "<|tool_call>", begin: "call:", next: "<tool_call|><|tool_call>call:", call: named("")},
+		syntax: &calls.Syntax{Open: "<|tool_call>", Begin: "call:", Next: "<tool_call|><|tool_call>call:",
+			Call: calls.Named("")},
 	},
 	// DeepSeek V3 and R1 put the JSON in a code fence, V3.1 does not.
 	"deepseek3": {
@@ -139,9 +144,9 @@ var formats = map[string]*format{
 			}, parse: parseDeepSeek,
 		}},
 		lead: "<｜tool▁calls▁begin｜>", noise: []string{"<｜tool▁calls▁end｜>"},
-		syntax: &callSyntax{
-			open: "<｜tool▁calls▁begin｜>", begin: "<｜tool▁call▁begin｜>", next: "<｜tool▁call▁end｜><｜tool▁call▁begin｜>",
-			end: "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", call: named("<｜tool▁sep｜>"),
+		syntax: &calls.Syntax{
+			Open: "<｜tool▁calls▁begin｜>", Begin: "<｜tool▁call▁begin｜>", Next: "<｜tool▁call▁end｜><｜tool▁call▁begin｜>",
+			End: "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", Call: calls.Named("<｜tool▁sep｜>"),
 		},
 	},
 	// DeepSeek V3.2 and V4, which differ in the name of the tag: elements inside it, with an attribute that tells whether
@@ -169,7 +174,8 @@ var formats = map[string]*format{
 		forms: []form{{open: "[TOOL_CALLS]", end: func(offer) ender {
 			return &headed{marks: []string{"[CALL_ID]", "[ARGS]"}, list: true}
 		}, parse: parseMistral}},
-		syntax: &callSyntax{open: "[TOOL_CALLS]", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
+		syntax: &calls.Syntax{Open: "[TOOL_CALLS]", Begin: "[", Next: ", ", End: "]",
+			Call: calls.Objects("name", "arguments")},
 	},
 	// Llama 3.1 and later, and models derived from them. A call is a JSON object, a JSON list, or a list of Python calls,
 	// and is the whole response; or the python tag precedes a JSON object or Python code. Llama 4 writes empty python
@@ -182,7 +188,7 @@ var formats = map[string]*format{
 		bare:   &form{first: "{[", end: func(offer) ender { return &bareEnd{} }, parse: parseBare},
 		around: []string{"<|python_start|>", "<|python_end|>"},
 		noise:  []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
-		syntax: &callSyntax{next: "; ", call: objects("name", "parameters")},
+		syntax: &calls.Syntax{Next: "; ", Call: calls.Objects("name", "parameters")},
 	},
 	// Granite 3 and Phi-4-mini: a JSON list after a tag. Phi writes a closing tag. Granite 3.3 that thinks writes content
 	// in <response>.
@@ -190,15 +196,16 @@ var formats = map[string]*format{
 		think: thinkTags,
 		forms: []form{{open: "<|tool_call|>", end: func(offer) ender { return &jsonEnd{} }, parse: parseJSON}},
 		frame: Tags{"<response>", "</response>"}, framesThought: true,
-		noise:  []string{"<|/tool_call|>", "<|end_of_text|>"},
-		syntax: &callSyntax{open: "<|tool_call|>", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
+		noise: []string{"<|/tool_call|>", "<|end_of_text|>"},
+		syntax: &calls.Syntax{Open: "<|tool_call|>", Begin: "[", Next: ", ", End: "]",
+			Call: calls.Objects("name", "arguments")},
 	},
 	// Apertus: a JSON list of objects with the name as their key. Calls may be part of the thinking.
 	"apertus": {
 		think: Tags{"<|inner_prefix|>", "<|inner_suffix|>"},
 		forms: []form{{open: "<|tools_prefix|>", tag: "<|tools_suffix|>", end: jsonTagEnd("<|tools_suffix|>"),
 			parse: parseKeyed}},
-		syntax: &callSyntax{open: "<|tools_prefix|>", begin: "[", next: ", ", end: "]<|tools_suffix|>", call: keyed},
+		syntax: &calls.Syntax{Open: "<|tools_prefix|>", Begin: "[", Next: ", ", End: "]<|tools_suffix|>", Call: calls.Keyed},
 	},
 	// gpt-oss.
 	"harmony": {
@@ -211,28 +218,28 @@ var formats = map[string]*format{
 		forms: []form{{open: "<|START_ACTION|>", tag: "<|END_ACTION|>", end: jsonTagEnd("<|END_ACTION|>"),
 			parse: parseJSON}},
 		control: []string{"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
-		syntax: &callSyntax{open: "<|START_ACTION|>", begin: "[\n", next: ",\n", end: "\n]<|END_ACTION|>",
-			call: objects("tool_name", "parameters")},
+		syntax: &calls.Syntax{Open: "<|START_ACTION|>", Begin: "[\n", Next: ",\n", End: "\n]<|END_ACTION|>",
+			Call: calls.Objects("tool_name", "parameters")},
 	},
 }
 
 // Syntax of the calls that toolCallForms and GLM models use.
 var (
-	toolCallObjects = callSyntax{
-		open: "<tool_call>", begin: "\n", next: "\n</tool_call>\n<tool_call>\n", end: "\n</tool_call>",
-		call: objects("name", "arguments"),
+	toolCallObjects = calls.Syntax{
+		Open: "<tool_call>", Begin: "\n", Next: "\n</tool_call>\n<tool_call>\n", End: "\n</tool_call>",
+		Call: calls.Objects("name", "arguments"),
 	}
-	toolCallFunctions = callSyntax{
-		open: "<tool_call>", begin: "\n", next: "\n</tool_call>\n<tool_call>\n", end: "\n</tool_call>", avoid: parameterClose,
-		call: element{
-			head: "<function=", afterName: ">\n", tail: "</function>",
-			open: parameterOpen, afterKey: ">\n", closed: "\n" + parameterClose + "\n", avoid: parameterClose,
-		}.call,
+	toolCallFunctions = calls.Syntax{
+		Open: "<tool_call>", Begin: "\n", Next: "\n</tool_call>\n<tool_call>\n", End: "\n</tool_call>", Avoid: parameterClose,
+		Call: calls.Element{
+			Head: "<function=", AfterName: ">\n", Tail: "</function>",
+			Open: parameterOpen, AfterKey: ">\n", Closed: "\n" + parameterClose + "\n", Avoid: parameterClose,
+		}.Call,
 	}
-	glmCalls = callSyntax{
-		open: "<tool_call>", next: "</tool_call>\n<tool_call>", end: "</tool_call>", avoid: "</arg_value>",
-		call: element{open: "<arg_key>", afterKey: "</arg_key><arg_value>", closed: "</arg_value>",
-			avoid: "</arg_value>"}.call,
+	glmCalls = calls.Syntax{
+		Open: "<tool_call>", Next: "</tool_call>\n<tool_call>", End: "</tool_call>", Avoid: "</arg_value>",
+		Call: calls.Element{Open: "<arg_key>", AfterKey: "</arg_key><arg_value>", Closed: "</arg_value>",
+			Avoid: "</arg_value>"}.Call,
 	}
 )
 
@@ -254,4 +261,10 @@ var aliases = map[string]string{
 	"granite3":          "granite",
 	"phi4-mini":         "granite",
 	"gpt-oss":           "harmony",
+}
+
+// solarCall describes calls of Solar Open, which have an id.
+func solarCall(o calls.Offer) (string, error) {
+	args, err := o.Arguments()
+	return calls.Seq("[a-z0-9]{10,10}", calls.Literal(solarName+o.Name+solarArgs), args), err
 }

@@ -3,6 +3,7 @@ package parse
 import (
 	"errors"
 	"fmt"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"strings"
 	"testing"
 )
@@ -113,7 +114,7 @@ func TestMistral(t *testing.T) {
 	} {
 		check(t, "mistral", offered, c.in, c.want)
 	}
-	for _, none := range []string{"[TOOL_CALLS] no arguments", "[TOOL_CALLS]" + strings.Repeat("x", 3*maxName)} {
+	for _, none := range []string{"[TOOL_CALLS] no arguments", "[TOOL_CALLS]" + strings.Repeat("x", 3*calls.MaxName)} {
 		check(t, "mistral", offered, none, `C"`+none+`"`)
 	}
 }
@@ -175,7 +176,8 @@ func TestLlama(t *testing.T) {
 		check(t, "llama3", offered, c.in, c.want)
 	}
 	check(t, "llama3", Options{}, `{"name": "f", "parameters": {}}`, `C"{\"name\": \"f\", \"parameters\": {}}"`)
-	check(t, "llama3", Options{Tools: []Tool{{Name: "code_interpreter"}}}, "<|python_tag|>x = \"a\"\nprint(x)<|eom_id|>",
+	interpreter := Options{Tools: []calls.Tool{{Name: "code_interpreter"}}}
+	check(t, "llama3", interpreter, "<|python_tag|>x = \"a\"\nprint(x)<|eom_id|>",
 		`code_interpreter{"code":"x = \"a\"\nprint(x)"}`)
 }
 

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"encoding/json"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"strings"
 	"testing"
 )
@@ -151,11 +152,11 @@ func TestNested(t *testing.T) {
 		switch s.name {
 		case "glm-4.7":
 			check(t, s.name,
-				Options{Tools: []Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
+				Options{Tools: []calls.Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
 				s.call(`{"z": [1, {"b": null, "a": "}]"}]}`), `f{"a":{"z":[1,{"b":null,"a":"}]"}]}}`)
 		case "qwen3-coder", "qwen3.5", "nemotron-3", "minimax", "dots", "seed-oss":
 			check(t, s.name,
-				Options{Tools: []Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
+				Options{Tools: []calls.Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
 				s.call(nested), s.want(nested))
 		case "gemma4":
 			check(t, s.name, offered,

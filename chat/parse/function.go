@@ -1,6 +1,8 @@
 package parse
 
-import "strings"
+import (
+	"strings"
+)
 
 // functionTags are the tags of calls as functions: <function=NAME>, <parameter=KEY>VALUE</parameter> for each argument,
 // and </function>. open and end are the tags around all of them.
@@ -63,7 +65,8 @@ func (e *eitherEnd) of(body []byte) ender {
 	return e.other
 }
 
-func (e *eitherEnd) add(body []byte) step          { return e.of(body).add(body) }
+func (e *eitherEnd) add(body []byte) step { return e.of(body).add(body) }
+
 func (e *eitherEnd) passed(body []byte) (int, int) { return e.of(body).passed(body) }
 
 // oneLine removes a line break at the start and one at the end.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
@@ -68,7 +69,7 @@ func (e *gemmaEnd) add(body []byte) step {
 // gemmaHead checks the text before the first brace.
 func gemmaHead(body []byte) step {
 	n := min(len(body), len(gemmaCall))
-	if string(body[:n]) != gemmaCall[:n] || len(body) > maxName || body[len(body)-1] == '\n' {
+	if string(body[:n]) != gemmaCall[:n] || len(body) > calls.MaxName || body[len(body)-1] == '\n' {
 		return mention()
 	}
 	return step{}

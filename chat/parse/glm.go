@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/chat/parse/calls"
 )
 
 // glmCycle is the order of the tags in a GLM call, which repeats.
@@ -104,7 +106,7 @@ func (e *glmEnd) head(body []byte, b byte) step {
 		return mention()
 	case b == '<':
 		e.at = len(body)
-	case len(body) > maxName:
+	case len(body) > calls.MaxName:
 		return mention()
 	}
 	return step{}

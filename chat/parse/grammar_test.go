@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -61,7 +62,7 @@ func compile(t *testing.T, rules, root string) *grammar.Grammar {
 	return g
 }
 
-var strictTool = Offer{Strict: true, Tool: Tool{Name: "do.it-2", Parameters: json.RawMessage(`{
+var strictTool = calls.Offer{Strict: true, Tool: calls.Tool{Name: "do.it-2", Parameters: json.RawMessage(`{
 	"type":"object","$defs":{"n":{"type":"integer","minimum":0,"maximum":9999}},
 	"properties":{"city":{"type":"string","enum":["a\nb","c<d"]},"n":{"$ref":"#/$defs/n"},"any":{"type":"string"},
 		"when":{"type":["number","null"]},"list":{"type":"array","items":{"$ref":"#/$defs/n"}},
@@ -70,11 +71,11 @@ var strictTool = Offer{Strict: true, Tool: Tool{Name: "do.it-2", Parameters: jso
 // A format's parser accepts all texts that its grammar generates.
 func TestCallGrammar(t *testing.T) {
 	v := letters()
-	offers := []Offer{strictTool, {Tool: weather}, {Tool: Tool{Name: "f"}}}
-	tools := []Tool{strictTool.Tool, weather, {Name: "f"}}
+	offers := []calls.Offer{strictTool, {Tool: weather}, {Tool: calls.Tool{Name: "f"}}}
+	tools := []calls.Tool{strictTool.Tool, weather, {Name: "f"}}
 	for _, name := range Names() {
 		if n, _ := Abilities(name); !n {
-			if _, err := CallGrammar(name, offers, false); !errors.Is(err, ErrNoGrammar) {
+			if _, err := CallGrammar(name, offers, false); !errors.Is(err, calls.ErrNoGrammar) {
 				t.Errorf("%s has a grammar, or the error is %v", name, err)
 			}
 			continue
@@ -85,7 +86,7 @@ func TestCallGrammar(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			for _, c := range []struct {
-				offers []Offer
+				offers []calls.Offer
 				once   bool
 			}{{offers, false}, {offers[:1], true}, {offers[1:], true}} {
 				once := c.once
@@ -128,21 +129,23 @@ func TestCallGrammar(t *testing.T) {
 			}
 		})
 	}
-	if _, err := CallGrammar("hermes", []Offer{{Strict: true, Tool: Tool{Name: "f", Parameters: json.RawMessage(`[]`)}}},
+	list := calls.Tool{Name: "f", Parameters: json.RawMessage(`[]`)}
+	if _, err := CallGrammar("hermes", []calls.Offer{{Strict: true, Tool: list}},
 		false); err == nil {
 		t.Error("a schema that is not an object was accepted")
 	}
-	if _, err := CallGrammar("qwen3.5", []Offer{{Tool: Tool{Name: "<f>"}}}, false); !errors.Is(err, ErrNoGrammar) {
+	_, err := CallGrammar("qwen3.5", []calls.Offer{{Tool: calls.Tool{Name: "<f>"}}}, false)
+	if !errors.Is(err, calls.ErrNoGrammar) {
 		t.Errorf("a tool name with tags: %v", err)
 	}
 	for schema, open := range map[string]bool{`{"type":"object"}`: true, `{"additionalProperties":false}`: false} {
-		tool := Offer{Strict: true, Tool: Tool{Name: "f", Parameters: json.RawMessage(schema)}}
-		g, err := CallGrammar("qwen3.5", []Offer{tool}, true)
+		tool := calls.Offer{Strict: true, Tool: calls.Tool{Name: "f", Parameters: json.RawMessage(schema)}}
+		g, err := CallGrammar("qwen3.5", []calls.Offer{tool}, true)
 		if err != nil || strings.Contains(g.Rules, " key ") != open {
 			t.Errorf("%s: %v; other arguments %v:\n%s", schema, err, open, g.Rules)
 		}
 	}
-	if _, err := CallGrammar("hermes", nil, false); !errors.Is(err, ErrNoGrammar) {
+	if _, err := CallGrammar("hermes", nil, false); !errors.Is(err, calls.ErrNoGrammar) {
 		t.Errorf("no tools: %v", err)
 	}
 }
@@ -167,7 +170,7 @@ func checkStrict(t *testing.T, text string, arguments json.RawMessage) {
 }
 
 func TestWithout(t *testing.T) {
-	g := compile(t, "text ::= "+without("</ab>")+"\n", `"[" text "</ab>"`)
+	g := compile(t, "text ::= "+calls.Without("</ab>")+"\n", `"[" text "</ab>"`)
 	v := letters()
 	for text, want := range map[string]bool{
 		"[</ab>": true, "[x</ab>": true, "[</a</ab>": true, "[<<</ab>": true, "[</ab</ab>": true, "[</</ab>": true,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
@@ -242,7 +243,7 @@ func (h *harmony) plain(b byte) {
 func (h *harmony) fits(word string, whole bool) bool {
 	is := func(s string) bool { return s == word || !whole && strings.HasPrefix(s, word) }
 	to, addressed := strings.CutPrefix(word, "to=")
-	addressed = is("to=") || addressed && len(to) <= maxName
+	addressed = is("to=") || addressed && len(to) <= calls.MaxName
 	typed := slices.ContainsFunc(harmonyTypes, is)
 	switch {
 	case h.tag == harmonyChannel && h.words == 1:
@@ -373,11 +374,11 @@ func (h *harmony) broken(err error) {
 
 // harmonySyntax is the syntax of calls, which end the response, and of the messages before them and before the final
 // one. The tags are tokens.
-var harmonySyntax = callSyntax{
-	head: `before <|channel|> "commentary to=functions."`,
-	call: func(o Offer) (string, error) {
-		args, err := o.arguments()
-		return seq(literal(o.Name+" "), `<|constrain|> "json" <|message|>`, args), err
+var harmonySyntax = calls.Syntax{
+	Head: `before <|channel|> "commentary to=functions."`,
+	Call: func(o calls.Offer) (string, error) {
+		args, err := o.Arguments()
+		return calls.Seq(calls.Literal(o.Name+" "), `<|constrain|> "json" <|message|>`, args), err
 	},
 }
 

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"errors"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -135,16 +136,16 @@ func writeFrames(t *testing.T, g *grammar.Grammar, v *grammar.Vocabulary, r *ran
 // The parser accepts all responses that the grammar generates: calls behind thinking, and answers behind thinking.
 func TestHarmonyGrammar(t *testing.T) {
 	v, r := frames(), rand.New(rand.NewPCG(3, 31))
-	g, err := CallGrammar("harmony", []Offer{strictTool, {Tool: weather}}, false)
+	g, err := CallGrammar("harmony", []calls.Offer{strictTool, {Tool: weather}}, false)
 	if err != nil || g.Open != "" {
 		t.Fatal(err, g.Open)
 	}
-	calls, both := compile(t, g.Rules, "calls"), compile(t, g.Rules, "calls | "+g.Final+` %json {"type":"integer"}`)
+	described, both := compile(t, g.Rules, "calls"), compile(t, g.Rules, "calls | "+g.Final+` %json {"type":"integer"}`)
 	thoughts, strict, finals := 0, 0, 0
 	for i := range 200 {
 		text := ""
 		if i%2 == 0 {
-			text = writeFrames(t, calls, v, r)
+			text = writeFrames(t, described, v, r)
 		} else {
 			text = writeFrames(t, both, v, r)
 		}
@@ -176,7 +177,7 @@ func TestHarmonyGrammar(t *testing.T) {
 	if rules, tag := FinalRules("hermes"); rules != "" || tag != "" {
 		t.Errorf("hermes: rules %q, tag %q", rules, tag)
 	}
-	if _, err := CallGrammar("harmony", nil, true); !errors.Is(err, ErrNoGrammar) {
+	if _, err := CallGrammar("harmony", nil, true); !errors.Is(err, calls.ErrNoGrammar) {
 		t.Errorf("no tools: %v", err)
 	}
 }

@@ -4,18 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
 // weather is a tool with one parameter of each type.
-var weather = Tool{Name: "get_weather", Parameters: json.RawMessage(`{"type":"object","properties":{
+var weather = calls.Tool{Name: "get_weather", Parameters: json.RawMessage(`{"type":"object","properties":{
 	"city":{"type":"string"},"days":{"type":"integer"},"high":{"type":"number"},"wet":{"type":"boolean"},
 	"list":{"type":"array"},"more":{"type":"object"},"any":{"anyOf":[{"type":"string"},{"type":"integer"}]},
 	"two":{"type":["number","null"]}},"required":["city"]}`)}
 
-var offered = Options{Tools: []Tool{weather, {Name: "f"}, {Name: "g"}}}
+var offered = Options{Tools: []calls.Tool{weather, {Name: "f"}, {Name: "g"}}}
 
 func mustNew(t testing.TB, name string, o Options) Parser {
 	t.Helper()

@@ -3,6 +3,7 @@ package parse
 import (
 	"strings"
 
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
@@ -42,14 +43,14 @@ func attribute(head, name string) string {
 
 // invokes returns the syntax of these calls. With a mark, an attribute of a parameter tells whether its value is a
 // string.
-func invokes(open, end, mark string) *callSyntax {
-	e := element{
-		head: "<" + mark + `invoke name="`, afterName: "\">\n", tail: "</" + mark + "invoke>",
-		open: "<" + mark + `parameter name="`, afterKey: `">`, closed: "</" + mark + "parameter>\n", avoid: "</" + mark +
+func invokes(open, end, mark string) *calls.Syntax {
+	e := calls.Element{
+		Head: "<" + mark + `invoke name="`, AfterName: "\">\n", Tail: "</" + mark + "invoke>",
+		Open: "<" + mark + `parameter name="`, AfterKey: `">`, Closed: "</" + mark + "parameter>\n", Avoid: "</" + mark +
 			"parameter>",
 	}
 	if mark != "" {
-		e.afterKey, e.beforeJSON = `" string="true">`, `" string="false">`
+		e.AfterKey, e.BeforeJSON = `" string="true">`, `" string="false">`
 	}
-	return &callSyntax{open: open, begin: "\n", next: "\n", end: "\n" + end, avoid: e.avoid, call: e.call}
+	return &calls.Syntax{Open: open, Begin: "\n", Next: "\n", End: "\n" + end, Avoid: e.Avoid, Call: e.Call}
 }

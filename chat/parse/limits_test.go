@@ -3,6 +3,7 @@ package parse
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,7 @@ func TestHostileDefinitions(t *testing.T) {
 		"circle":   circle,
 		"doubling": `{"$defs":{` + doubling.String() + `"a30":{"type":"integer"}},"properties":{"q":{"$ref":"#/$defs/a0"}}}`,
 	} {
-		got := newTools([]Tool{{Name: "f", Parameters: json.RawMessage(schema)}})["f"].types["q"]
+		got := newTools([]calls.Tool{{Name: "f", Parameters: json.RawMessage(schema)}})["f"].types["q"]
 		if len(got) != 1 || got[0] != "integer" {
 			t.Errorf("%s: got %v", name, got)
 		}
@@ -35,10 +36,10 @@ func TestLargeCallGrammar(t *testing.T) {
 	}
 	schema := `{"type":"object","$defs":{"a":{"description":"` + strings.Repeat("x", 100_000) + `"}},"properties":{` +
 		names.String() + `"q":{}}}`
-	offer := Offer{Tool: Tool{Name: "f", Parameters: json.RawMessage(schema)}, Strict: true}
+	offer := calls.Offer{Tool: calls.Tool{Name: "f", Parameters: json.RawMessage(schema)}, Strict: true}
 	refused := 0
 	for _, name := range Names() {
-		g, err := CallGrammar(name, []Offer{offer}, false)
+		g, err := CallGrammar(name, []calls.Offer{offer}, false)
 		if err != nil && strings.Contains(err.Error(), "bytes") {
 			refused++
 		}

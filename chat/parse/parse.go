@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
@@ -47,18 +48,12 @@ type ToolCall struct {
 	Arguments json.RawMessage // a compact JSON object, keys in the model's order
 }
 
-// Tool describes an offered tool to the parser.
-type Tool struct {
-	Name       string
-	Parameters json.RawMessage // JSON schema of the arguments; may be empty
-}
-
 // Tags are the opening and closing tag of thinking.
 type Tags struct{ Open, Close string }
 
 // Options describe the prompt that the model continues.
 type Options struct {
-	Tools []Tool // none: no text is a call
+	Tools []calls.Tool // none: no text is a call
 	// Thinking means that the prompt already opened the thinking; see [Opens].
 	Thinking bool
 	// Think are thinking tags that the template has, besides those of the format.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
@@ -50,7 +51,7 @@ func (e *pythonTag) add(body []byte) step {
 	case !e.begun && string(body[:n]) == e.tag[:n]: // empty
 	case !e.begun && b == '(':
 		e.begun = true
-	case !e.begun && !isNameByte(b) && (b != '[' || len(body) > 1) || !e.begun && len(body) > maxName:
+	case !e.begun && !isNameByte(b) && (b != '[' || len(body) > 1) || !e.begun && len(body) > calls.MaxName:
 		return mention()
 	}
 	if e.scan.add(b); !hasSuffix(body, e.tag) {
@@ -122,7 +123,7 @@ func (e *pythonEnd) add(body []byte) step {
 			e.kind = objectKind
 		case b == '(' && hasSuffix(body, ".call(") && len(body) > len(".call("):
 			e.kind = callKind
-		case isNameByte(b) && len(body) <= maxName:
+		case isNameByte(b) && len(body) <= calls.MaxName:
 		case !runs:
 			return mention()
 		default:
@@ -163,7 +164,7 @@ func parsePython(t tools, body string, complete bool) ([]ToolCall, error) {
 		return parseJSON(t, body, complete)
 	}
 	code := strings.Trim(body, spaces)
-	if name, rest, ok := strings.Cut(code, ".call("); ok && isName(name) {
+	if name, rest, ok := strings.Cut(code, ".call("); ok && calls.IsName(name) {
 		if args, rest, err := pythonArgs(rest); err == nil && strings.Trim(rest, spaces) == "" {
 			return []ToolCall{{Name: name, Arguments: args}}, nil
 		}
@@ -233,7 +234,7 @@ func parsePythonCalls(_ tools, body string, complete bool) ([]ToolCall, error) {
 // pythonCall parses NAME(key=value, ...). rest is the text after it.
 func pythonCall(s string) (call ToolCall, rest string, err error) {
 	name, rest, ok := strings.Cut(s, "(")
-	if name = strings.Trim(name, spaces); !ok || !isName(name) {
+	if name = strings.Trim(name, spaces); !ok || !calls.IsName(name) {
 		return call, "", fmt.Errorf("%w: expected a call, got %q", ErrCall, excerpt(s))
 	}
 	args, rest, err := pythonArgs(rest)
@@ -252,7 +253,7 @@ func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 			return b.Bytes(), rest, nil
 		}
 		key, rest, ok := strings.Cut(s, "=")
-		if key = strings.Trim(key, spaces); !ok || !isName(key) {
+		if key = strings.Trim(key, spaces); !ok || !calls.IsName(key) {
 			return nil, "", fmt.Errorf("%w: expected an argument, got %q", ErrCall, excerpt(s))
 		}
 		value, rest, err := notation.Python(strings.TrimLeft(rest, spaces))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/chat/parse/notation"
 )
 
@@ -17,7 +18,7 @@ type tool struct {
 	required []string
 }
 
-func newTools(list []Tool) tools {
+func newTools(list []calls.Tool) tools {
 	out := tools{}
 	for _, t := range list {
 		var schema struct {
@@ -27,85 +28,12 @@ func newTools(list []Tool) tools {
 		_ = json.Unmarshal(t.Parameters, &schema) // an invalid schema has no types
 		tl := tool{types: map[string][]string{}}
 		_ = json.Unmarshal(schema.Required, &tl.required)
-		defs := definitionsOf(t.Parameters)
+		defs := calls.DefinitionsOf(t.Parameters)
 		for name, p := range schema.Properties {
-			tl.types[name] = defs.types(p, 0)
+			tl.types[name] = defs.Types(p, 0)
 		}
 		out[t.Name] = tl
 	}
-	return out
-}
-
-// definitions are the schemas that $ref can refer to.
-type definitions struct {
-	schemas map[string]json.RawMessage // by reference
-	found   map[string][]string        // their types; nil while being computed
-}
-
-func definitionsOf(schema json.RawMessage) definitions {
-	var s struct {
-		Defs        map[string]json.RawMessage `json:"$defs"`
-		Definitions map[string]json.RawMessage `json:"definitions"`
-	}
-	_ = json.Unmarshal(schema, &s) // an invalid schema has no definitions
-	out := definitions{schemas: map[string]json.RawMessage{}, found: map[string][]string{}}
-	for name, d := range s.Defs {
-		out.schemas["#/$defs/"+name] = d
-	}
-	for name, d := range s.Definitions {
-		out.schemas["#/definitions/"+name] = d
-	}
-	return out
-}
-
-// maxUnions bounds the nesting of unions and references whose types are resolved.
-const maxUnions = 64
-
-// types returns the types that a schema allows. A union allows the types of all its members. Each definition is
-// resolved once.
-func (d definitions) types(schema json.RawMessage, depth int) []string {
-	var s struct {
-		Type  json.RawMessage   `json:"type"`
-		Ref   string            `json:"$ref"`
-		AnyOf []json.RawMessage `json:"anyOf"`
-		OneOf []json.RawMessage `json:"oneOf"`
-		AllOf []json.RawMessage `json:"allOf"`
-	}
-	if depth > maxUnions || json.Unmarshal(schema, &s) != nil {
-		return nil
-	}
-	var out []string
-	members := slices.Concat(s.AnyOf, s.OneOf)
-	if len(s.AllOf) == 1 { // some generators wrap a reference in allOf
-		members = append(members, s.AllOf...)
-	}
-	add := func(types []string) {
-		for _, t := range types {
-			if !slices.Contains(out, t) {
-				out = append(out, t)
-			}
-		}
-	}
-	for _, member := range members {
-		add(d.types(member, depth+1))
-	}
-	if def, ok := d.schemas[s.Ref]; ok {
-		types, seen := d.found[s.Ref]
-		if !seen {
-			d.found[s.Ref] = nil
-			types = d.types(def, depth+1)
-			d.found[s.Ref] = types
-		}
-		add(types)
-	}
-	if len(out) > 0 {
-		return out
-	}
-	var one string
-	if json.Unmarshal(s.Type, &one) == nil && one != "" {
-		return []string{one}
-	}
-	_ = json.Unmarshal(s.Type, &out)
 	return out
 }
 

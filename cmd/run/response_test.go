@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/cmd/cli"
 	"github.com/ingotml/ingot/cmd/terminal"
 )
@@ -13,7 +14,7 @@ import (
 func TestResponse(t *testing.T) {
 	events := func(name, text string) (out []parse.Event) {
 		t.Helper()
-		p, err := parse.New(name, parse.Options{Tools: []parse.Tool{{Name: "f"}}})
+		p, err := parse.New(name, parse.Options{Tools: []calls.Tool{{Name: "f"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

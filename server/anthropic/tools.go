@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/parse/calls"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -39,7 +39,7 @@ type memberConfig struct {
 // offer is a tool that the model is offered.
 type offer struct {
 	chat.Tool
-	parse.Offer
+	calls.Offer
 	at       int  // index in the request; beyond its end: from a message
 	shown    bool // not deferred, or referred to
 	isFamily bool // calls name an action, which is the name of a tool in the response
@@ -129,7 +129,7 @@ func (o *offers) add(at string, t toolParam, index int, shown bool) error {
 		return wire.BadParam(at+".input_schema", "must be a JSON schema of an object: %v", err)
 	}
 	one := offer{Tool: tool, at: index, shown: shown, isFamily: known != nil && known.family,
-		Offer: parse.Offer{Tool: parse.Tool{Name: name, Parameters: schema}, Strict: t.Strict}}
+		Offer: calls.Offer{Tool: calls.Tool{Name: name, Parameters: schema}, Strict: t.Strict}}
 	o.list = append(o.list, one)
 	return nil
 }

@@ -12,7 +12,7 @@ var internal = []struct{ reason, names string }{
 		internal/launch.ErrAbsent internal/limits/work.ErrLimit
 		manifest.ErrBlobsKept manifest.ErrHave
 		mlx/engine.ErrNotInstalled
-		chat/parse.ErrNoGrammar
+		chat/parse/calls.ErrNoGrammar
 		registry/attest.ErrNotSigned registry/signed.ErrOtherReference registry/signed.ErrNoReference
 		registry/remote.ErrPrivateRegistry
 		registry/sigstore.ErrPurpose

@@ -1,4 +1,4 @@
-package parse
+package calls
 
 import (
 	"fmt"
@@ -7,26 +7,27 @@ import (
 
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/internal/limits"
+	"github.com/ingotml/ingot/internal/limits/clip"
 )
 
-// pythonic describes calls as NAME(key=value, ...), whose values are JSON: required arguments come first, then optional
+// Pythonic describes calls as NAME(key=value, ...), whose values are JSON: required arguments come first, then optional
 // ones in the order of the schema. If none is required, an optional argument may repeat; the last one counts.
-func pythonic(o Offer) (string, error) {
+func Pythonic(o Offer) (string, error) {
 	schema, err := o.schema()
 	if err != nil {
 		return "", err
 	}
-	if !isName(o.Name) {
+	if !IsName(o.Name) {
 		return "", fmt.Errorf("%w: the tool's name is not one of a function", ErrNoGrammar)
 	}
-	head := literal(o.Name + "(")
+	head := Literal(o.Name + "(")
 	properties, _ := dict(schema, "properties")
 	if more, given := schema.Get("additionalProperties"); !o.Strict || properties == nil && (!given || more != false) {
-		one := seq("key", literal("="), jsonSign+"{}")
-		return seq(head, optional(one+" "+group(seq(literal(", "), one))+"*"), literal(")")), nil
+		one := Seq("key", Literal("="), jsonSign+"{}")
+		return Seq(head, optional(one+" "+group(Seq(Literal(", "), one))+"*"), Literal(")")), nil
 	}
 	if properties == nil {
-		return seq(head, literal(")")), nil
+		return Seq(head, Literal(")")), nil
 	}
 	required := texts(schema, "required")
 	var needed, others []string
@@ -34,10 +35,10 @@ func pythonic(o Offer) (string, error) {
 	properties.Each(func(k, v jinja.Value) bool {
 		name := k.(string)
 		var text string
-		if text, err = jinja.EncodeJSON(v); err == nil && !isName(name) {
-			err = fmt.Errorf("%w: parameter %q is not a name", ErrNoGrammar, excerpt(name))
+		if text, err = jinja.EncodeJSON(v); err == nil && !IsName(name) {
+			err = fmt.Errorf("%w: parameter %q is not a name", ErrNoGrammar, clip.Text(name, 40))
 		}
-		part := seq(literal(name+"="), jsonSign+within(schema, text))
+		part := Seq(Literal(name+"="), jsonSign+within(schema, text))
 		if size += 2 * len(part); size > limits.GrammarSource {
 			err = fmt.Errorf("its grammar exceeds %d bytes", limits.GrammarSource)
 		}
@@ -51,16 +52,14 @@ func pythonic(o Offer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	comma := literal(", ")
+	comma := Literal(", ")
 	if len(needed) == 0 && len(others) > 0 {
 		one := group(strings.Join(others, " | "))
-		return seq(head, optional(one+" "+group(seq(comma, one))+"*"), literal(")")), nil
+		return Seq(head, optional(one+" "+group(Seq(comma, one))+"*"), Literal(")")), nil
 	}
 	parts := []string{head, strings.Join(needed, " "+comma+" ")}
 	for _, p := range others {
-		parts = append(parts, optional(seq(comma, p)))
+		parts = append(parts, optional(Seq(comma, p)))
 	}
-	return seq(append(parts, literal(")"))...), nil
+	return Seq(append(parts, Literal(")"))...), nil
 }
-
-func optional(s string) string { return group(s) + "?" }
