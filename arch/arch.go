@@ -46,6 +46,8 @@ type Arch struct {
 	DraftOnly bool
 	// Plain types are run from their descriptions: they implement [Described].
 	Plain bool
+	// Latent types are run from the [config.LatentDecoder] that they embed.
+	Latent bool
 	// PerLayer types read per_layer_config, which gives single layers other sizes.
 	PerLayer bool
 	// Names are other names of keys that transformers reads, in pairs: the key that is read here, and its other name.

@@ -1,8 +1,8 @@
 // Package models builds runnable models from configurations and weights.
 //
-// Each model_type has a package below this one. Importing it registers the type; package all imports every one. A model
-// file reads top to bottom like the reference implementation: weights, then forward pass. Models run inside
-// mlx.Thread.Do.
+// Package decoders registers the model types that are data, and package latent those with latent attention. Each other
+// type has a package below this one, which reads top to bottom like the reference implementation: weights, then forward
+// pass. Package all imports every one. Models run inside mlx.Thread.Do.
 package models
 
 import (

@@ -105,6 +105,9 @@ func (m *LatentDecoder) AttentionScale() float64 {
 	return scale * orDefault(m.Latent.QueryScale, 1)
 }
 
+// LatentAttention returns what models with latent attention share.
+func (m *LatentDecoder) LatentAttention() *LatentDecoder { return m }
+
 // State implements [arch.Model]. The cache holds latents; their first channels serve as values.
 func (m *LatentDecoder) State() []LayerState {
 	list := make([]LayerState, m.Layers)

@@ -19,6 +19,7 @@ type DeepseekV2 struct{ config.LatentDecoder }
 func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "deepseek_v2",
+		Latent:        true,
 		Architectures: []string{"DeepseekV2ForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseDeepseekV2(config) },
 		GGUF:          []gguf.Map{ggufDeepseek2},

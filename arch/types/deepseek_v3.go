@@ -15,6 +15,7 @@ type DeepseekV3 struct{ config.LatentDecoder }
 func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "deepseek_v3",
+		Latent:        true,
 		Towers:        []string{"kimi_k25"},
 		Aliases:       []string{"kimi_k2", "kimi_k25"},
 		Architectures: []string{"DeepseekV3ForCausalLM", "KimiK25ForConditionalGeneration"},

@@ -18,6 +18,7 @@ type DeepseekV32 struct{ config.LatentDecoder }
 func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "deepseek_v32",
+		Latent:        true,
 		Architectures: []string{"DeepseekV32ForCausalLM"},
 		Names:         []string{"n_routed_experts", "num_experts"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseDeepseekV32(config) },

@@ -14,6 +14,7 @@ type Glm4MoeLite struct{ config.LatentDecoder }
 func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "glm4_moe_lite",
+		Latent:        true,
 		Architectures: []string{"Glm4MoeLiteForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseGlm4MoeLite(config) },
 		GGUF:          []gguf.Map{ggufDeepseek2},

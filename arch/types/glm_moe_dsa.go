@@ -18,6 +18,7 @@ type GlmMoeDsa struct{ config.LatentDecoder }
 func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "glm_moe_dsa",
+		Latent:        true,
 		Architectures: []string{"GlmMoeDsaForCausalLM"},
 		Names:         []string{"n_routed_experts", "num_experts"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseGlmMoeDsa(config) },

@@ -17,6 +17,7 @@ type Mistral4 struct{ config.LatentDecoder }
 func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "mistral4",
+		Latent:        true,
 		Architectures: []string{"Mistral4ForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseMistral4(config) },
 		GGUF:          []gguf.Map{ggufMistral4},

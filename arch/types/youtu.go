@@ -14,6 +14,7 @@ type Youtu struct{ config.LatentDecoder }
 func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "youtu",
+		Latent:        true,
 		Aliases:       []string{"youtu_llm"},
 		Architectures: []string{"YoutuForCausalLM"},
 		Parse:         func(config []byte) (arch.Model, error) { return ParseYoutu(config) },

@@ -3,11 +3,29 @@ package latent
 import (
 	"fmt"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	_ "github.com/ingotml/ingot/arch/types" // registers every model type
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 )
+
+func init() {
+	for _, a := range arch.All() {
+		if a.Latent {
+			models.Register(a.ModelType, func(t *mlx.Thread, c described, w *nn.Weights) *Model {
+				return New(t, w, c.LatentAttention(), Options{})
+			})
+		}
+	}
+}
+
+// described is implemented by the configurations that embed a [config.LatentDecoder].
+type described interface {
+	arch.Model
+	LatentAttention() *config.LatentDecoder
+}
 
 // Model is a decoder whose layers are latent attention and an MLP or experts.
 type Model = models.Decoder
