@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// ExitCode prints the error of a command and returns the exit code.
 func (a *App) ExitCode(ctx context.Context, err error) int {
 	var launched *launch.ExitError
 	switch {
@@ -92,6 +93,7 @@ func (e usageError) Error() string { return e.message }
 
 func (e usageError) Unwrap() error { return errUsage }
 
+// Usagef returns an error about the command line, with exit code 2.
 func Usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
 // Between checks the number of arguments. A negative most means no limit.

@@ -18,6 +18,7 @@ type FormatFlags struct {
 
 const goTemplate = "go-template="
 
+// Add adds the flags.
 func (o *FormatFlags) Add(c *cobra.Command) {
 	c.Flags().StringVar(&o.format, "format", "table", "table, json, or a Go template such as '{{.Name}}'")
 	c.Flags().BoolVar(&o.json, "json", false, "same as --format json")

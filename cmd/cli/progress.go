@@ -26,6 +26,7 @@ const (
 	plainEvery    = 10 * time.Second
 )
 
+// Every returns the least time between two lines.
 func (s Style) Every() time.Duration {
 	switch s {
 	case OnTerminal:
@@ -60,6 +61,7 @@ type Progress struct {
 	ended  bool // the final line is out
 }
 
+// Progress begins to show the progress of an operation.
 func (a *App) Progress(asJSON bool) *Progress {
 	now := time.Now()
 	return &Progress{to: a.Err, style: a.Style(asJSON), screen: a.Screen(), begun: now, shown: now}
@@ -77,6 +79,7 @@ type progressJSON struct {
 	Left         float64 `json:"seconds_left"`
 }
 
+// Pack shows how much of an image is written.
 func (p *Progress) Pack(e write.Event) {
 	done := e.Tensors == e.TotalTensors && e.Bytes == e.TotalBytes
 	now := time.Now()
@@ -138,6 +141,7 @@ type TokenProgress struct {
 	Doing string
 }
 
+// Set shows how many tokens are done.
 func (p TokenProgress) Set(done, total int) {
 	p.Line(fmt.Sprintf("%s: %d of %d tokens", p.Doing, done, total))
 }
@@ -156,6 +160,7 @@ type byteProgressJSON struct {
 	Left       float64 `json:"seconds_left"`
 }
 
+// Set shows how many bytes are done.
 func (p ByteProgress) Set(done, total int64) {
 	now := time.Now()
 	if p.style == NoProgress || now.Sub(p.shown) < p.style.Every() {

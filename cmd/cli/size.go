@@ -39,6 +39,7 @@ func Count(n int64) string {
 	return fmt.Sprint(n)
 }
 
+// Shape formats the shape of a tensor.
 func Shape(dims []int64) string {
 	parts := make([]string, len(dims))
 	for i, d := range dims {

@@ -20,8 +20,10 @@ type Table struct {
 // columnGap separates columns.
 const columnGap = 2
 
+// NewTable returns an empty table.
 func NewTable(to io.Writer) Table { return Table{to, new([][]string)} }
 
+// Row adds a row.
 func (t Table) Row(cells ...string) {
 	line := make([]string, len(cells))
 	for i, c := range cells {
@@ -30,6 +32,7 @@ func (t Table) Row(cells ...string) {
 	*t.rows = append(*t.rows, line)
 }
 
+// Flush prints the rows.
 func (t Table) Flush() error {
 	columns := 0
 	if on, ok := t.to.(interface{ Size() (columns, rows int) }); ok {

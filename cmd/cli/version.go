@@ -11,6 +11,7 @@ import (
 // Version is the release. Release builds set it with the linker.
 var Version = "dev"
 
+// PrintVersion prints the versions of the program and its engine.
 func (a *App) PrintVersion() error {
 	v := CurrentVersion()
 	_, err := fmt.Fprintf(a.Out, "ingot %s (commit %s, %s, %s), MLX %s\n", v.Version, v.Commit, v.Go, v.Platform, v.MLX)
@@ -25,6 +26,7 @@ type versionJSON struct {
 	MLX      string `json:"mlx"` // the engine version that this program needs
 }
 
+// CurrentVersion describes this program.
 func CurrentVersion() versionJSON {
 	v := versionJSON{Version, "unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, engine.Version}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -43,6 +43,7 @@ func Need(ctx context.Context, a *cli.App) (*engine.Engine, error) {
 	return e, err
 }
 
+// InstallOptions returns the options of an installation that reports to the user and checks the result.
 func InstallOptions(a *cli.App, f engine.Flavour) engine.Options {
 	return engine.Options{Flavour: f, Log: a.Note, Check: checkEngine}
 }

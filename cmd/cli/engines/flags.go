@@ -13,6 +13,7 @@ type CPUFlags struct {
 	Threads int
 }
 
+// Add adds the flags.
 func (o *CPUFlags) Add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.Math, "cpu-math", "", "CPU math: exact or fast (default $"+mlx.EnvCPUMath+" or exact)")
@@ -42,10 +43,12 @@ func (o CPUFlags) Options() (mlx.CPUOptions, error) {
 // KVFlag is the number format of KV caches, for commands that run a model.
 type KVFlag string
 
+// Add adds the flag.
 func (o *KVFlag) Add(c *cobra.Command) {
 	c.Flags().StringVar((*string)(o), "kv-type", "auto", "KV cache `type`: auto (as computed), q8 or q4")
 }
 
+// Value returns the type, or wrong usage.
 func (o KVFlag) Value() (runtime.KVType, error) {
 	t, err := runtime.ParseKVType(string(o))
 	if err != nil {

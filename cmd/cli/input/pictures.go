@@ -43,6 +43,7 @@ func picture(path string) ([]byte, error) {
 	return data, nil
 }
 
+// Pictures reads the picture files that flags name.
 func Pictures(paths []string) (pictures []runtime.Picture, err error) {
 	for i, path := range paths {
 		data, err := picture(path)

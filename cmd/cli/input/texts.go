@@ -50,6 +50,7 @@ func Texts(paths []string) (texts []string, err error) {
 	return texts, nil
 }
 
+// IDs reads a JSON array of token ids from a file, or from standard input for "-".
 func IDs(ctx context.Context, a *cli.App, path string) ([]int32, error) {
 	name, text, err := path, []byte(nil), error(nil)
 	if path == "-" {

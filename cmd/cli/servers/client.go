@@ -36,6 +36,7 @@ type Flags struct {
 	Key  KeyFlag
 }
 
+// Add adds the flags.
 func (f *Flags) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.host, "host", "",
 		"server `address`, trusted without proof (default $"+address.Env+")")

@@ -15,6 +15,7 @@ const EnvAPIKey = "INGOT_API_KEY"
 // KeyFlag chooses a server's API key: the first one of a file, or else that of the environment.
 type KeyFlag struct{ File string }
 
+// Add adds the flag.
 func (k *KeyFlag) Add(c *cobra.Command, whose string) {
 	c.Flags().StringVar(&k.File, "api-key-file", "", "`file` with the "+whose+" (default $"+EnvAPIKey+")")
 }

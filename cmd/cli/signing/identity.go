@@ -16,6 +16,7 @@ import (
 // IdentityFlag is --signed-identity.
 type IdentityFlag struct{ Rule string }
 
+// Add adds the flag.
 func (f *IdentityFlag) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Rule, "signed-identity", "",
 		"`rule` for the signed name (default $"+signed.IdentityEnv+")")
@@ -49,6 +50,7 @@ func Acceptable(err error) error {
 	return err
 }
 
+// Tried returns why each of the signatures that were found was rejected.
 func Tried(err error) []error {
 	var e *attest.SignatureError
 	if errors.As(err, &e) {

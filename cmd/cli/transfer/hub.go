@@ -20,6 +20,7 @@ type HubFlags struct {
 	Wait                 SettingFlags
 }
 
+// Add adds the flags.
 func (h *HubFlags) Add(f *pflag.FlagSet) {
 	f.BoolVar(&h.keep, "keep-source", false, "store the hub's files in its cache, HF_HUB_CACHE")
 	f.BoolVar(&h.verify, "verify-source", false, "read whole files of a hub, to check their SHA-256")

@@ -33,6 +33,7 @@ func Certificates(
 	return list, err
 }
 
+// PrintFigures prints what a comparison measured.
 func PrintFigures(a *cli.App, r quality.Report) error {
 	text := ""
 	for _, line := range []struct {

@@ -44,12 +44,14 @@ func (c Contents) List(known []manifest.Layer) []Layer {
 	return list
 }
 
+// ContentsOf returns the descriptors of a manifest.
 func ContentsOf(manifestBytes []byte) Contents {
 	var c Contents
 	_ = json.Unmarshal(manifestBytes, &c)
 	return c
 }
 
+// Layer describes a layer, or a manifest of an index.
 type Layer struct {
 	Digest    string `json:"digest"`
 	Size      int64  `json:"size"`
@@ -58,6 +60,7 @@ type Layer struct {
 	Name      string `json:"name"` // tensor name or file path
 }
 
+// PrintLayers prints a table of layers.
 func PrintLayers(a *cli.App, list []Layer) error {
 	w := cli.NewTable(a.Out)
 	w.Row("DIGEST", "SIZE", "KIND", "MEDIA TYPE", "NAME")
@@ -104,6 +107,7 @@ func DescribeUnknown(
 	return u, err
 }
 
+// Print prints the description and the layers.
 func (u Unknown) Print(a *cli.App) error {
 	w := cli.NewTable(a.Out)
 	u.Rows(w)
@@ -122,6 +126,7 @@ func (u Unknown) runs() string {
 	return "no: " + u.Unknown
 }
 
+// Rows adds the description to a table.
 func (u Unknown) Rows(w cli.Table) {
 	for _, l := range [][2]string{
 		{"name", u.Name},

@@ -16,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 )
 
+// Model describes a model image.
 type Model struct {
 	Name         string   `json:"name"`
 	Digest       string   `json:"digest"`
@@ -45,12 +46,14 @@ type Model struct {
 	Certificates []certify.Certificate `json:"certificates,omitempty"`
 }
 
+// Print prints the description.
 func (s Model) Print(a *cli.App) error {
 	w := cli.NewTable(a.Out)
 	s.Rows(w)
 	return w.Flush()
 }
 
+// Rows adds the description to a table.
 func (s Model) Rows(w cli.Table) {
 	line := func(name, value string) {
 		if value != "" {
@@ -97,6 +100,7 @@ func (s Model) Rows(w cli.Table) {
 	}
 }
 
+// Describe returns the description of a model.
 func Describe(e *store.Entry, texts *settings.Texts) Model {
 	c := e.Image.Config
 	s := Model{
