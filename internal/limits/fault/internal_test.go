@@ -8,7 +8,7 @@ var internal = []struct{ reason, names string }{
 		cmd/certify.ErrUnfit
 		cmd/terminal.ErrInterrupted
 		convert.ErrRefused
-		grammar.ErrBudget
+		grammar/automaton.ErrBudget
 		internal/launch.ErrAbsent internal/limits/work.ErrLimit
 		manifest.ErrBlobsKept manifest.ErrHave
 		mlx/engine.ErrNotInstalled
@@ -24,7 +24,7 @@ var internal = []struct{ reason, names string }{
 		runtime.ErrSilent worker/tunnel.ErrPeer worker/tunnel.ErrRefused`},
 	{"tests raise it", `server/servertest.ErrBurst`},
 	{"a grammar is part of a request's format: runtime.ErrFormat wraps it", `
-		grammar.ErrToken grammar.ErrVocabulary
+		grammar/automaton.ErrToken grammar/vocabulary.ErrVocabulary
 		grammar/expr.ErrInvalid grammar/expr.ErrEmpty grammar/expr.ErrUnsupported grammar/expr.ErrLimit`},
 	{"a picture is part of a request: runtime.ErrPictures stands for it", `vision.ErrPicture`},
 	{"a model's output is not at fault: a malformed call stays text", `chat/parse.ErrCall chat/parse.ErrIncomplete`},
