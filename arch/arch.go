@@ -33,8 +33,6 @@ type Arch struct {
 	Aliases []string
 	// Architectures are the class names that config.json may list.
 	Architectures []string
-	// Parse reads a whole config.json of this type.
-	Parse func(config []byte) (Model, error)
 	// Chat is how the models read and write tool calls and thinking; nil = their chat templates alone decide.
 	Chat *Chat
 	// TextOnly types are published with towers that are not imported. Such images have no vision capability.
@@ -54,7 +52,26 @@ type Arch struct {
 	Names []string
 	// GGUF are the ways in which llama.cpp writes models of this type; nil = it does not.
 	GGUF []gguf.Map
-	Docs Docs
+	// Defaults are values of absent keys, as JSON, by the names of the type whose class has other defaults.
+	Defaults map[string]map[string]string
+	// Fixed are keys that must have the value that the reference takes for granted, and Idle those without influence.
+	Fixed []Fixed
+	Idle  []Idle
+	// Published says how checkpoints have the tensors, and Variants how those of single names of the type do.
+	Published table.Published
+	Variants  map[string]table.Published
+	// Wide: published models exceed the range of float16. vLLM refuses to run Gemma 3 and GLM 4 in it, and scales the
+	// layers of DeepSeek down:
+	// https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
+	// https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/models/deepseek_v2.py
+	Wide bool
+	// Equalizable: the decoder layers have the form of Llama's, so that channels can be scaled.
+	Equalizable bool
+	// Plainest: of several types with the same tensors, this is the one that others are variants of.
+	Plainest bool
+	Docs     Docs
+
+	parse func(config []byte) (Model, error)
 }
 
 // Docs is what docs/models.md says of a model type. Empty fields other than Variants have a default.
@@ -81,17 +98,20 @@ type Model interface {
 
 var known []Arch
 
-// Register adds a model type. Each file of this package calls it from its init.
-func Register(a Arch) {
-	parse := a.Parse
-	a.Parse = func(config []byte) (Model, error) {
-		if err := a.checkShared(config); err != nil {
-			return nil, err
-		}
-		return parse(a.normalized(config))
-	}
+// Register adds a model type, whose configurations parse reads whole. Each file of package types calls it from its
+// init.
+func Register[M Model](a Arch, parse func(config []byte) (M, error)) {
+	a.parse = func(config []byte) (Model, error) { return parse(config) }
 	known = append(known, a)
 	slices.SortFunc(known, func(a, b Arch) int { return strings.Compare(a.ModelType, b.ModelType) })
+}
+
+// Parse reads a whole config.json of this type.
+func (a Arch) Parse(config []byte) (Model, error) {
+	if err := a.checkShared(config); err != nil {
+		return nil, err
+	}
+	return a.parse(a.normalized(config))
 }
 
 // checkShared refuses what the library's own code reads of the configurations of all types. A decoder that attends in
@@ -109,7 +129,7 @@ func (a Arch) checkShared(data []byte) error {
 			o.Fail("per_layer_config", fmt.Sprintf("be empty: layers that differ (%s) are not supported for this type",
 				clip.Line(strings.Join(config.SortedKeys(layers.Keys), ", "), config.MaxQuoted)))
 		}
-		checkFixed(o, a.ModelType, top.String("model_type", ""))
+		a.checkFixed(o, top.String("model_type", ""))
 	}
 	return top.Failed()
 }

@@ -30,18 +30,9 @@ type Chat struct {
 	Thinks           bool // the parser knows a thinking block
 }
 
-// otherChats are the chat formats of families without a file in this package.
-var otherChats = []*Chat{
-	{Marks: []string{"deepseek"}, Parser: "deepseek3", Renderer: "deepseek3", Thinks: true},
-	// Published without a chat template.
-	{Marks: []string{"deepseekv32", "deepseek_v32"}, Parser: "deepseek3.2", Renderer: "deepseek3", Thinks: true},
-	{Marks: []string{"deepseekv4", "deepseek_v4"}, Parser: "deepseek4", Renderer: "deepseek3", Thinks: true},
-	{Marks: []string{"nemotronh", "nemotron_h"}, Parser: "nemotron-3", Renderer: "nemotron-3", Thinks: true},
-}
-
 // findChat returns the chat format with the longest mark in one of the names, or nil.
 func findChat(names []string) (best *Chat) {
-	all := slices.Clone(otherChats)
+	var all []*Chat
 	for _, a := range known {
 		if a.Chat != nil {
 			all = append(all, a.Chat)

@@ -215,14 +215,14 @@ func TestKeysOfReference(t *testing.T) {
 			t.Errorf("%s: no configuration", name)
 		}
 		for key, value := range of.Keys {
-			if !arch.IsIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
+			if !arch.IsIdle(key, a) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
 				return influences(t, p, key, "", value)
 			}) {
 				silent[key] = append(silent[key], name+"="+string(value))
 			}
 		}
 		for key, own := range of.Names {
-			if !arch.IsIdle(key, a.ModelType) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
+			if !arch.IsIdle(key, a) && !slices.ContainsFunc(as, func(p parsedConfig) bool {
 				return influences(t, p, key, own, of.Keys[own])
 			}) {
 				silent[key] = append(silent[key], name+" (as "+own+")")

@@ -2,6 +2,7 @@ package arch
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/arch/config"
@@ -125,4 +126,22 @@ func StateElements(m Model, tokens int64) (n int64) {
 		n += l.Elements(tokens)
 	}
 	return n
+}
+
+// Wide reports whether activations of a model exceed the range of float16.
+func Wide(m Model) bool { return byName(m.Facts().ModelType).Wide }
+
+// Equalizable reports whether the decoder layers of a model have the form of Llama's.
+func Equalizable(m Model) bool { return byName(m.Facts().ModelType).Equalizable }
+
+// Published returns how checkpoints that declare a model_type have the tensors of its table.
+func Published(modelType string) table.Published {
+	i := slices.IndexFunc(known, func(a Arch) bool { return a.goesBy(modelType) })
+	if i < 0 {
+		return table.Published{}
+	}
+	if p, ok := known[i].Variants[modelType]; ok {
+		return p
+	}
+	return known[i].Published
 }

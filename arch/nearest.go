@@ -65,10 +65,10 @@ func Nearest(config []byte, have []table.TensorInfo) string {
 		name, name, nearest.err)
 }
 
-// plainestFirst returns the types that run by themselves, llama first.
+// plainestFirst returns the types that run by themselves, the plainest first.
 func plainestFirst() []Arch {
 	types := slices.DeleteFunc(All(), func(a Arch) bool { return a.DraftOnly })
-	plainest := slices.IndexFunc(types, func(a Arch) bool { return a.ModelType == "llama" })
+	plainest := slices.IndexFunc(types, func(a Arch) bool { return a.Plainest })
 	return slices.Concat(types[plainest:plainest+1], types[:plainest], types[plainest+1:])
 }
 

@@ -19,7 +19,7 @@ func (a Arch) normalized(config []byte) []byte {
 		top["text_config"], _ = json.Marshal(text) // raw JSON always encodes
 		changed = true
 	}
-	if changed = fillDefaults(top, text) || changed; !changed {
+	if changed = a.fillDefaults(top, text) || changed; !changed {
 		return config
 	}
 	out, err := json.Marshal(top)
@@ -30,12 +30,12 @@ func (a Arch) normalized(config []byte) []byte {
 }
 
 // fillDefaults adds the keys that a configuration and its text_config lack, with the defaults of the model_type.
-func fillDefaults(top, text map[string]json.RawMessage) (changed bool) {
+func (a Arch) fillDefaults(top, text map[string]json.RawMessage) (changed bool) {
 	var name string
 	if json.Unmarshal(top["model_type"], &name) != nil {
 		return false
 	}
-	for key, value := range aliasDefaults[name] {
+	for key, value := range a.Defaults[name] {
 		_, nested := text[key]
 		if _, given := top[key]; !given && !nested {
 			top[key], changed = json.RawMessage(value), true
@@ -43,28 +43,6 @@ func fillDefaults(top, text map[string]json.RawMessage) (changed bool) {
 	}
 	return changed
 }
-
-// aliasDefaults are the values of absent keys of types that are read as another one, where transformers' classes
-// differ from those of that type. A rope_theta beside the parameters of the rope is what they lack.
-var aliasDefaults = map[string]map[string]string{
-	"qwen2_vl": qwen2VLDefaults, "qwen2_vl_text": qwen2VLDefaults,
-	"qwen2_5_vl": qwen2VLDefaults, "qwen2_5_vl_text": qwen2VLDefaults,
-	"qwen3_vl": qwen3VLDefaults, "qwen3_vl_text": qwen3VLDefaults,
-	"qwen3_vl_moe": qwen3VLMoeDefaults, "qwen3_vl_moe_text": qwen3VLMoeDefaults,
-	"glm4v": glm4VDefaults, "glm4v_text": glm4VDefaults,
-}
-
-var (
-	qwen2VLDefaults = map[string]string{
-		"rms_norm_eps": "1e-5", "rope_theta": "1e6", "bos_token_id": "151643", "eos_token_id": "151645",
-	}
-	qwen3VLDefaults    = map[string]string{"max_position_embeddings": "128000", "rope_theta": "5e5"}
-	qwen3VLMoeDefaults = map[string]string{
-		"max_position_embeddings": "128000", "rope_theta": "5e5", "intermediate_size": "5632",
-		"moe_intermediate_size": "1408", "num_experts_per_tok": "4", "norm_topk_prob": "true",
-	}
-	glm4VDefaults = map[string]string{"rms_norm_eps": "1e-5", "max_position_embeddings": "32768"}
-)
 
 func (a Arch) rename(config map[string]json.RawMessage) (changed bool) {
 	for i := 0; i+1 < len(a.Names); i += 2 {

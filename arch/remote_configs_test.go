@@ -164,7 +164,8 @@ func TestPublishedNamesAreWritten(t *testing.T) {
 				want[h.Name] = h.Shape
 			}
 		}
-		written, err := tab.Write(have, table.WriteOptions{Style: table.HuggingFace, ModelType: config.ModelType})
+		written, err := tab.Write(have, table.WriteOptions{Style: table.HuggingFace,
+			Published: arch.Published(config.ModelType)})
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 			continue

@@ -69,7 +69,7 @@ func (t *trial) keys() (list []triedKey) {
 			k := triedKey{in, key, prefix + key}
 			switch {
 			case t.arch.replaced(key, in):
-			case isIdle(key, t.arch.ModelType) || isFixed(key, t.arch.ModelType) || isNothing(k.value()):
+			case t.arch.isIdle(key) || t.arch.isFixed(key) || isNothing(k.value()):
 				others = append(others, k)
 			default:
 				list = append(list, k)

@@ -26,12 +26,8 @@ func TestUnreadOfManyKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, readings := arch.ByName("llama"), 0
-		parse := a.Parse
-		a.Parse = func(config []byte) (arch.Model, error) {
-			readings += len(config)
-			return parse(config)
-		}
+		readings := 0
+		a := arch.Watched(arch.ByName("llama"), func(config []byte) { readings += len(config) })
 		got := arch.UnreadOf(config, a, m)
 		if readings > 60*len(config) {
 			t.Errorf("%s: %d bytes are read of a configuration of %d", what, readings, len(config))

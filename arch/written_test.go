@@ -46,7 +46,8 @@ func TestWrite(t *testing.T) {
 				if shifted && (style == table.HuggingFace || !strings.HasPrefix(name, "qwen3_5")) {
 					continue
 				}
-				written, err := tab.Write(have, table.WriteOptions{Style: style, ModelType: c.ModelType, Shifted: shifted})
+				written, err := tab.Write(have, table.WriteOptions{Style: style, Published: arch.Published(c.ModelType),
+					Shifted: shifted})
 				if err != nil {
 					t.Errorf("%s, %s: %v", name, style, err)
 					continue
@@ -170,7 +171,7 @@ func TestWrittenNames(t *testing.T) {
 		if err := json.Unmarshal(config, &top); err != nil {
 			t.Fatal(err)
 		}
-		written, err := m.Table().Write(have, table.WriteOptions{Style: c.style, ModelType: top.ModelType})
+		written, err := m.Table().Write(have, table.WriteOptions{Style: c.style, Published: arch.Published(top.ModelType)})
 		if err != nil {
 			t.Fatal(err)
 		}

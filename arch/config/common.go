@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/ingotml/ingot/arch/table"
@@ -137,17 +136,7 @@ func (c Common) FactsAs(modelType string, r Rope, t table.Table) Facts {
 	return Facts{
 		ModelType: modelType, Architecture: c.Architecture, DType: c.DType, Vocab: int64(c.Vocab), Hidden: int64(c.Hidden),
 		Layers: int64(c.Layers), Context: r.maxSequence(c.Context), Params: t.Params(),
-		Wide: slices.Contains(wideTypes, modelType),
 	}
-}
-
-// wideTypes are the model types whose published models exceed the range of float16. vLLM refuses to run Gemma 3 and GLM
-// 4 in it, and scales DeepSeek's layers down:
-// https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
-// https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/models/deepseek_v2.py
-var wideTypes = []string{
-	"deepseek_v2", "deepseek_v3", "deepseek_v32", "gemma3", "gemma3n", "gemma4", "gemma4_assistant", "glm4_moe_lite",
-	"glm_moe_dsa",
 }
 
 // TextPart returns the part of the text model's tensors.

@@ -57,12 +57,10 @@ func Done[M any](m *M, o Object) (*M, error) {
 	return m, nil
 }
 
-// State implements [arch.Model].
 func (m *Dense) State() []LayerState {
 	return m.KVStates(m.Window, func(i int) bool { return m.Window > 0 && m.Sliding[i] })
 }
 
-// Rules implements [arch.Model].
 func (m *Dense) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
 // AddPlainMLP adds a feed-forward block without a gate.

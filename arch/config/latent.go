@@ -227,5 +227,4 @@ func (m *LatentDecoder) Link(i int) int {
 	return i
 }
 
-// Borrowed implements [arch.Linked].
 func (m *LatentDecoder) Borrowed(int) string { return "" }

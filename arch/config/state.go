@@ -45,5 +45,4 @@ type Facts struct {
 	Layers       int64
 	Context      int64 // longest sequence that the model was trained for or that its rope is scaled to
 	Params       int64 // elements of all tensors in the table that are not optional
-	Wide         bool  // activations exceed the range of float16
 }

@@ -133,5 +133,5 @@ func (t *Table) StacksAsFused() {
 			t.Specs[i].Aliases = nil
 		}
 	}
-	t.Also(expertsOfMLX)
+	t.Also(ExpertsOfMLX)
 }

@@ -38,10 +38,23 @@ type WrittenPiece struct {
 	Begin, Count int64
 }
 
+// Published says how checkpoints of a model type have the tensors of its table. The zero value is as the table says.
+type Published struct {
+	Experts     string // layout of experts: PerExpert or Transposed; "" = Fused
+	Projections string // layout of projections that can be fused: Fused or AsPublishedFirst; "" = the table's
+	Apart       bool   // files of GGUF have the projections as the table has them
+	// Nested: the text model in a multimodal checkpoint is under NestedText. NestedMLX: mlx-lm has it there always.
+	Nested, NestedMLX bool
+	// Shifted: mlx-lm does not shift a checkpoint whose experts are stacked, so that it is written shifted.
+	Shifted bool
+	// HuggingFace and MLX are pairs of parts of canonical names and of what transformers, or mlx-lm, has instead.
+	HuggingFace, MLX []string
+}
+
 // WriteOptions controls how a table's tensors are written.
 type WriteOptions struct {
 	Style     Style
-	ModelType string // model_type of config.json, which may be an alias of the table's
+	Published Published
 	// Shifted applies mlx-lm's changes to Qwen 3.5: norm weights plus 1, convolutions as [channels, kernel, 1].
 	Shifted bool
 }
@@ -88,7 +101,7 @@ func (w *writing) add(s Spec, shape []int64) {
 		if w.options.Shifted && s.Offset {
 			out.Add = 1
 		}
-		if strings.HasSuffix(out.Name, publishedRow) {
+		if strings.HasSuffix(out.Name, PublishedRow) {
 			out.Shape = s.Reshape[0]
 		}
 		if w.options.Shifted && strings.HasSuffix(s.Name, convWeight) && len(s.Reshape) > 0 {
@@ -159,46 +172,27 @@ func (w *writing) finish() ([]Written, error) {
 	return w.out, nil
 }
 
-// onePerExpert are the model types published with separate tensors per expert. The others are published fused.
-var onePerExpert = []string{
-	"qwen2_moe", "qwen3_moe", "glm4_moe", "glm4_moe_lite", "qwen3_next", "olmoe", "dots1", "solar_open", "exaone_moe",
-	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe", "laguna", "mimo_v2_flash", "nemotron_h", "jamba", "lfm2_moe",
-	"mixtral", "phimoe", "minimax_m2", "deepseek_v2", "deepseek_v3", "kimi_k2", "deepseek_v32", "glm_moe_dsa",
-	"longcat_flash", "deepseek", "bailing_moe", "minicpm",
-}
-
-// fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
-// keys and values, or of gate and up.
-var fusing = []string{"qwen3_next", "phi3", "glm", "glm4", "phi4_multimodal", "phi4mm", "gpt2", "gpt_neox"}
-
-// namingTypes have other names in checkpoints than in their tables, as if they fused something.
-var namingTypes = []string{"granitemoehybrid", "jamba", "lfm2", "lfm2_moe"}
-
 // form returns the layout that a tensor is written in, or nil for the table's own.
 func (w *writing) form(s Spec) *Form {
 	var want string
+	published := w.options.Published
 	switch {
 	case s.Layout == AllHeads:
 		want = EachHead
 	case s.Layout == Unfused && w.options.Style != HuggingFace && slices.ContainsFunc(s.Forms, isRenamed):
 		want = Renamed
-	case s.Layout == Unfused && w.options.Style != ForGGUF && w.options.ModelType == "phi-msft":
+	case s.Layout == Unfused && w.options.Style != ForGGUF && published.Projections == AsPublishedFirst:
 		want = AsPublishedFirst
 	case s.Layout == Unfused && w.options.Style != ForGGUF && slices.ContainsFunc(s.Forms, isPublished):
 		want = AsPublished
-	case s.Layout == Unfused && w.options.Style == ForGGUF && w.options.ModelType == "qwen3_next":
-		return nil // as Qwen 3.5
-	case s.Layout == Unfused && (slices.Contains(fusing, w.options.ModelType) ||
-		w.options.Style != ForGGUF && slices.Contains(namingTypes, w.options.ModelType)):
+	case s.Layout == Unfused && published.Projections == Fused && (w.options.Style != ForGGUF || !published.Apart):
 		want = Fused
 	case s.Layout == InRows && w.options.Style == HuggingFace:
 		want = InColumns
 	case (s.Layout == Fused || s.Layout == InRows) && w.options.Style != HuggingFace:
 		want = Stacked
-	case s.Layout == Fused && turnsExperts(w.options.ModelType):
-		want = Transposed
-	case s.Layout == Fused && slices.Contains(onePerExpert, w.options.ModelType):
-		want = PerExpert
+	case s.Layout == Fused && published.Experts != "":
+		want = published.Experts
 	default:
 		return nil
 	}
@@ -229,12 +223,11 @@ func (w *writing) name(canonical string) string {
 	return canonical
 }
 
-// nests reports whether the text model's names get NestedText. mlx-lm always nests Qwen 3.5. It reads a multimodal
-// Gemma 3 under no other prefix, and transformers reads that one too. Llama 4 is published with it.
+// nests reports whether the text model's names get NestedText.
 func (w *writing) nests(prefix string) bool {
-	if w.options.Style != HuggingFace && (w.options.ModelType == "qwen3_5" || w.options.ModelType == "qwen3_5_moe") {
+	published := w.options.Published
+	if w.options.Style != HuggingFace && published.NestedMLX {
 		return true
 	}
-	published := w.options.ModelType == "gemma3" || w.options.ModelType == "llama4"
-	return prefix == NestedPrefix && (w.options.Style != HuggingFace || published)
+	return prefix == NestedPrefix && (w.options.Style != HuggingFace || published.Nested)
 }

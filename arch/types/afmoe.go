@@ -26,13 +26,17 @@ func init() {
 		ModelType:     "afmoe",
 		Plain:         true,
 		Architectures: []string{"AfmoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseAfmoe(config) },
 		GGUF:          []gguf.Map{ggufAfmoe},
+		Published: table.Published{
+			Experts:     table.PerExpert,
+			HuggingFace: afmoeNames,
+			MLX:         slices.Concat(afmoeNames, table.ExpertsOfMLX),
+		},
 		Docs: arch.Docs{
 			Variants: "gated attention, full layers without rope, shared experts, dense first layers, scaled embeddings",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseAfmoe)
 }
 
 // ParseAfmoe parses the config.json of an afmoe model.
@@ -75,10 +79,8 @@ func ParseAfmoe(data []byte) (*Afmoe, error) {
 // Rotates reports whether a layer has a rope: the sliding ones.
 func (m *Afmoe) Rotates(i int) bool { return m.Window > 0 && m.Sliding[i] }
 
-// Facts implements [arch.Model].
 func (m *Afmoe) Facts() config.Facts { return m.FactsAs("afmoe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Afmoe) Table() table.Table {
 	t := m.Decoder().Table("afmoe")
 	t.Also([]string{
@@ -88,7 +90,6 @@ func (m *Afmoe) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Afmoe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
 		Norms: decoder.Norms{
@@ -139,4 +140,9 @@ func everyFull(layers, n int) []bool {
 		sliding[i] = (i+1)%n != 0
 	}
 	return sliding
+}
+
+// afmoeNames are the published names of tensors, after those of the table.
+var afmoeNames = []string{
+	".mlp.gate.e_score_correction_bias", ".mlp.expert_bias", ".mlp.gate.weight", ".mlp.router.gate.weight",
 }

@@ -20,10 +20,9 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "apertus",
 		Architectures: []string{"ApertusForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseApertus(config) },
 		GGUF:          []gguf.Map{ggufApertus},
 		Docs:          arch.Docs{Variants: "xIELU with parameters by layer, biases, tied embeddings"},
-	})
+	}, ParseApertus)
 }
 
 // ParseApertus parses the config.json of an apertus model.
@@ -41,10 +40,8 @@ func ParseApertus(data []byte) (*Apertus, error) {
 	return config.Done(&Apertus{config.ParseDense(top, o, d, config.RopeOptions{Theta: 12e6}, "xielu")}, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Apertus) Facts() config.Facts { return m.FactsAs("apertus", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Apertus) Table() table.Table {
 	d := m.Decoder()
 	return d.OwnTable("apertus", config.Own{Network: func(t *table.Table, layer string, _ int) bool {

@@ -19,10 +19,9 @@ func init() {
 		ModelType:     "arcee",
 		Plain:         true,
 		Architectures: []string{"ArceeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseArcee(config) },
 		GGUF:          []gguf.Map{ggufArcee},
 		Docs:          arch.Docs{Variants: "biases, tied embeddings"},
-	})
+	}, ParseArcee)
 }
 
 // ParseArcee parses the config.json of an arcee model.
@@ -38,13 +37,10 @@ func ParseArcee(data []byte) (*Arcee, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Arcee) Facts() config.Facts { return m.FactsAs("arcee", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Arcee) Table() table.Table { return m.Decoder().Table("arcee") }
 
-// Decoder implements [arch.Described].
 func (m *Arcee) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{Plain: decoder.UpDown}}
 }

@@ -22,12 +22,11 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "baichuan",
 		Architectures: []string{"BaiChuanForCausalLM", baichuan2Class},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseBaichuan(config) },
 		Docs: arch.Docs{
 			Variants: "Baichuan 7B and Baichuan 2 7B: fused projections, normalized head (2); not 13B, which has ALiBi",
 			Code:     equals("llama"),
 		},
-	})
+	}, ParseBaichuan)
 }
 
 // ParseBaichuan parses the config.json of a baichuan model. Those of models with ALiBi have no max_position_embeddings.
@@ -51,10 +50,8 @@ func ParseBaichuan(data []byte) (*Baichuan, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Baichuan) Facts() config.Facts { return m.FactsAs("baichuan", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Baichuan) Table() table.Table {
 	t := m.Decoder().Table("baichuan")
 	t.PublishedAs(table.AsPublished, []string{"q_proj.", "W_pack.", "k_proj.", "W_pack.", "v_proj.", "W_pack."},

@@ -19,13 +19,13 @@ func init() {
 		ModelType:     "bailing_moe",
 		Plain:         true,
 		Architectures: []string{"BailingMoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseBailingMoe(config) },
+		Published:     table.Published{Experts: table.PerExpert},
 		Docs: arch.Docs{
 			Variants: "Ling: fused projections, shared experts, biases",
 			Rules:    "generic, also for experts",
 			Code:     equals("qwen2_moe"),
 		},
-	})
+	}, ParseBailingMoe)
 }
 
 // ParseBailingMoe parses the config.json of a bailing_moe model.
@@ -55,7 +55,6 @@ func ParseBailingMoe(data []byte) (*BailingMoe, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *BailingMoe) Facts() config.Facts { return m.FactsAs("bailing_moe", m.Rope, m.Table()) }
 
 // bailingNames are the published names of a table's tensors.
@@ -65,14 +64,12 @@ var bailingNames = []string{
 	"attention.dense.",
 }
 
-// Table implements [arch.Model].
 func (m *BailingMoe) Table() table.Table {
 	t := m.Decoder().Table("bailing_moe")
 	t.PublishedAs(table.AsPublished, bailingNames, m.JoinedQKV())
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *BailingMoe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
 }

@@ -22,10 +22,12 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "bamba",
 		Architectures: []string{"BambaForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseBamba(config) },
 		GGUF:          []gguf.Map{ggufBamba},
-		Docs:          arch.Docs{Variants: "Mamba 2 layers with some of attention, whose rope is partial; groups, biases"},
-	})
+		Idle: []arch.Idle{
+			{Why: "the largest initial time step", Keys: []string{"mamba_dt_max", "time_step_max"}},
+		},
+		Docs: arch.Docs{Variants: "Mamba 2 layers with some of attention, whose rope is partial; groups, biases"},
+	}, ParseBamba)
 }
 
 // ParseBamba parses the config.json of a bamba model.
@@ -48,13 +50,10 @@ func ParseBamba(data []byte) (*Bamba, error) {
 	return config.Done(m, o)
 }
 
-// State implements [arch.Model].
 func (m *Bamba) State() []config.LayerState { return m.HybridStates(m.Full, m.SSM.LayerState()) }
 
-// Facts implements [arch.Model].
 func (m *Bamba) Facts() config.Facts { return m.FactsAs("bamba", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Bamba) Table() table.Table {
 	return m.Decoder().OwnTable("bamba", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		if m.Full[i] {

@@ -17,12 +17,11 @@ func init() {
 		ModelType:     "chatglm",
 		Plain:         true,
 		Architectures: []string{"ChatGLMModel", "ChatGLMForConditionalGeneration"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseChatGLM(config) },
 		Docs: arch.Docs{
 			Variants: "ChatGLM2, ChatGLM3, GLM-4 9B: fused projections, partial rope of neighbouring channels, `rope_ratio`",
 			Code:     equals("glm"),
 		},
-	})
+	}, ParseChatGLM)
 }
 
 // ParseChatGLM parses the config.json of a chatglm model.
@@ -58,7 +57,6 @@ func ParseChatGLM(data []byte) (*ChatGLM, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *ChatGLM) Facts() config.Facts { return m.FactsAs("chatglm", m.Rope, m.Table()) }
 
 // chatGLMNames are the published names of a table's tensors.
@@ -70,7 +68,6 @@ var chatGLMNames = []string{
 	"mlp.gate_proj.", "mlp.dense_h_to_4h.", "mlp.up_proj.", "mlp.dense_h_to_4h.", "mlp.down_proj.", "mlp.dense_4h_to_h.",
 }
 
-// Table implements [arch.Model].
 func (m *ChatGLM) Table() table.Table {
 	t := m.Decoder().Table("chatglm")
 	t.PublishedAs(table.AsPublished, chatGLMNames, m.JoinedQKV(), m.JoinedGateUp())
@@ -78,7 +75,6 @@ func (m *ChatGLM) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *ChatGLM) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
 }

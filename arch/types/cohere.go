@@ -24,12 +24,11 @@ func init() {
 		ModelType:     "cohere",
 		Plain:         true,
 		Architectures: []string{"CohereForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseCohere(config) },
 		GGUF:          []gguf.Map{ggufCohere},
 		Docs: arch.Docs{
 			Variants: "parallel blocks, norms of queries and keys (Command R+), biases, untied embeddings",
 		},
-	})
+	}, ParseCohere)
 }
 
 // ParseCohere parses the config.json of a cohere model.
@@ -55,13 +54,10 @@ func parseCohere(top, o config.Object, class string, r config.RopeOptions) confi
 	return m
 }
 
-// Facts implements [arch.Model].
 func (m *Cohere) Facts() config.Facts { return m.FactsAs("cohere", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Cohere) Table() table.Table { return m.Decoder().Table("cohere") }
 
-// Decoder implements [arch.Described].
 func (m *Cohere) Decoder() config.Decoder {
 	d := decoder.Description{
 		Norm:        decoder.Norm{LayerNorm: true},

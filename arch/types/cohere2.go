@@ -20,12 +20,11 @@ func init() {
 		ModelType:     "cohere2",
 		Plain:         true,
 		Architectures: []string{"Cohere2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseCohere2(config) },
 		GGUF:          []gguf.Map{ggufCohere2},
 		Docs: arch.Docs{
 			Variants: "parallel blocks, sliding layers, full layers without rope, biases, untied embeddings",
 		},
-	})
+	}, ParseCohere2)
 }
 
 // ParseCohere2 parses the config.json of a cohere2 model.
@@ -45,13 +44,10 @@ func ParseCohere2(data []byte) (*Cohere2, error) {
 // Rotates reports whether a layer has a rope: the sliding ones.
 func (m *Cohere2) Rotates(i int) bool { return m.Window > 0 && m.Sliding[i] }
 
-// Facts implements [arch.Model].
 func (m *Cohere2) Facts() config.Facts { return m.FactsAs("cohere2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Cohere2) Table() table.Table { return m.Decoder().Table("cohere2") }
 
-// Decoder implements [arch.Described].
 func (m *Cohere2) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm:        decoder.Norm{LayerNorm: true},

@@ -26,13 +26,13 @@ func init() {
 		ModelType:     "cohere2_moe",
 		Plain:         true,
 		Architectures: []string{"Cohere2MoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseCohere2Moe(config) },
 		GGUF:          []gguf.Map{ggufCohere2Moe},
+		Published:     table.Published{Experts: table.PerExpert},
 		Docs: arch.Docs{
 			Variants: "softmax or sigmoid router, shared experts summed or averaged, dense first layers, both kinds of norms",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseCohere2Moe)
 }
 
 // ParseCohere2Moe parses the config.json of a cohere2_moe model.
@@ -102,13 +102,10 @@ func (m *Cohere2Moe) layers(o config.Object) {
 	m.Slide(window, sliding)
 }
 
-// Facts implements [arch.Model].
 func (m *Cohere2Moe) Facts() config.Facts { return m.FactsAs("cohere2_moe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Cohere2Moe) Table() table.Table { return m.Decoder().Table("cohere2_moe") }
 
-// Decoder implements [arch.Described].
 func (m *Cohere2Moe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
 		Norm:        decoder.Norm{LayerNorm: !m.RMSNorms},

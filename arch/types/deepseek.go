@@ -19,13 +19,13 @@ func init() {
 		ModelType:     "deepseek",
 		Plain:         true,
 		Architectures: []string{"DeepseekForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseDeepseek(config) },
+		Published:     table.Published{Experts: table.PerExpert},
 		Docs: arch.Docs{
 			Variants: "DeepSeekMoE: dense first layers, shared experts, stacked, fused or separate experts",
 			Rules:    "generic, also for experts",
 			Code:     equals("qwen2_moe"),
 		},
-	})
+	}, ParseDeepseek)
 }
 
 // ParseDeepseek parses the config.json of a deepseek model.
@@ -55,13 +55,10 @@ func parseShared(m *config.Mixture, o config.Object, c config.Common, shared str
 	m.Shared = o.Integer(shared, 0, 0, 64) * m.Experts.Intermediate
 }
 
-// Facts implements [arch.Model].
 func (m *Deepseek) Facts() config.Facts { return m.FactsAs("deepseek", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Deepseek) Table() table.Table { return m.Decoder().Table("deepseek") }
 
-// Decoder implements [arch.Described].
 func (m *Deepseek) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
 }

@@ -21,13 +21,18 @@ func init() {
 		ModelType:     "deepseek_v2",
 		Latent:        true,
 		Architectures: []string{"DeepseekV2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseDeepseekV2(config) },
 		GGUF:          []gguf.Map{ggufDeepseek2},
+		Published:     table.Published{Experts: table.PerExpert},
+		Wide:          true,
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+			{Why: "the router has no groups", Keys: []string{"n_group", "topk_group"}},
+		},
 		Docs: arch.Docs{
 			Variants: "low-rank or single query projection, groups of experts, shared experts, dense first layers, yarn, biases",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseDeepseekV2)
 }
 
 // ParseDeepseekV2 parses the config.json of a deepseek_v2 model.
@@ -73,10 +78,8 @@ func (m *DeepseekV2) groups(o config.Object) {
 	r.Check(o, m.Mixture.Experts)
 }
 
-// Facts implements [arch.Model].
 func (m *DeepseekV2) Facts() config.Facts { return m.FactsAs("deepseek_v2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *DeepseekV2) Table() table.Table { return m.TableAs("deepseek_v2") }
 
 // ggufDeepseek2 is the mapping of models with latent attention: DeepSeek V2 and V3, Kimi K2, GLM-4.7-Flash and Youtu.

@@ -19,15 +19,23 @@ func init() {
 		Towers:        []string{"kimi_k25"},
 		Aliases:       []string{"kimi_k2", "kimi_k25"},
 		Architectures: []string{"DeepseekV3ForCausalLM", "KimiK25ForConditionalGeneration"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseDeepseekV3(config) },
 		GGUF:          []gguf.Map{ggufDeepseek2},
+		Published:     table.Published{Experts: table.PerExpert},
+		Variants: map[string]table.Published{
+			"kimi_k25": {},
+		},
+		Wide: true,
+		Chat: &arch.Chat{Marks: []string{"deepseek"}, Parser: "deepseek3", Renderer: "deepseek3", Thinks: true},
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
 		Docs: arch.Docs{
 			Variants: "low-rank or single query projection, groups of experts, shared experts, dense first layers, yarn; " +
 				"`kimi_k2`, text of Kimi K2.5",
 			Rules: "generic, also for experts",
 			Draft: nextDraftDoc,
 		},
-	})
+	}, ParseDeepseekV3)
 }
 
 // ParseDeepseekV3 parses the config.json of a deepseek_v3 or kimi_k2 model.
@@ -49,10 +57,8 @@ func ParseDeepseekV3(data []byte) (*DeepseekV3, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *DeepseekV3) Facts() config.Facts { return m.FactsAs("deepseek_v3", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *DeepseekV3) Table() table.Table {
 	t := m.TableAs("deepseek_v3")
 	config.DropTowers(&t, "deepseek_v3")

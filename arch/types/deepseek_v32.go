@@ -21,13 +21,24 @@ func init() {
 		Latent:        true,
 		Architectures: []string{"DeepseekV32ForCausalLM"},
 		Names:         []string{"n_routed_experts", "num_experts"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseDeepseekV32(config) },
 		GGUF:          []gguf.Map{ggufDeepseek32},
+		Published:     table.Published{Experts: table.PerExpert},
+		Wide:          true,
+		Chat: &arch.Chat{
+			// Published without a chat template.
+			Marks: []string{"deepseekv32", "deepseek_v32"}, Parser: "deepseek3.2", Renderer: "deepseek3", Thinks: true,
+		},
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "moe_layer_freq", Values: []string{"1"}},
+		},
 		Docs: arch.Docs{
 			Variants: "`deepseek_v3` with indexers of sparse attention in all layers",
 			Rules:    "generic, also for experts; the weights of index heads keep their type",
 		},
-	})
+	}, ParseDeepseekV32)
 }
 
 // ParseDeepseekV32 parses the config.json of a deepseek_v32 model.
@@ -48,10 +59,8 @@ func ParseDeepseekV32(data []byte) (*DeepseekV32, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *DeepseekV32) Facts() config.Facts { return m.FactsAs("deepseek_v32", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *DeepseekV32) Rules() precision.Rules { return indexRules(m.Layers) }
 
 // indexRules are the precision rules of models with indexers.
@@ -61,7 +70,6 @@ func indexRules(layers int) precision.Rules {
 		To:   []precision.Target{precision.Source}})
 }
 
-// Table implements [arch.Model].
 func (m *DeepseekV32) Table() table.Table { return m.TableAs("deepseek_v32") }
 
 // The mappings of latent attention with indexers: DeepSeek V3.2 and GLM-5.

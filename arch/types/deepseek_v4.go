@@ -53,12 +53,21 @@ func init() {
 		Aliases:       []string{deepseekRef},
 		Architectures: []string{"DeepseekV4ForCausalLM"},
 		Names:         []string{"moe_intermediate_size", "intermediate_size"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseDeepseekV4(config) },
+		Chat: &arch.Chat{
+			Marks: []string{"deepseekv4", "deepseek_v4"}, Parser: "deepseek4", Renderer: "deepseek3", Thinks: true,
+		},
+		Idle: []arch.Idle{
+			{Why: "the tensors say it by their names and shapes", Keys: []string{"mlp_bias"}},
+			{Why: "another key of the type says it", Keys: []string{"qk_nope_head_dim"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "rope_interleave", Values: []string{"true"}},
+		},
 		Docs: arch.Docs{
 			Variants: "compressed and sliding layers, hyper-connections, experts chosen by scores or by token; published names",
 			Rules:    "generic, also for experts; compressors, weights of index heads and hyper-connections keep their type",
 		},
-	})
+	}, ParseDeepseekV4)
 }
 
 // ParseDeepseekV4 parses the config.json of a deepseek_v4 model.
@@ -262,10 +271,8 @@ func (m *DeepseekV4) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *DeepseekV4) Facts() config.Facts { return m.FactsAs("deepseek_v4", m.CompressRope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *DeepseekV4) Rules() precision.Rules {
 	return precision.Generic(m.Layers,
 		precision.Rule{
@@ -278,5 +285,4 @@ func (m *DeepseekV4) Rules() precision.Rules {
 		})
 }
 
-// Carried implements [arch.Carrier].
 func (m *DeepseekV4) Carried(int) int64 { return int64(m.Streams.Count) * int64(m.Hidden) }

@@ -23,13 +23,16 @@ func init() {
 		ModelType:     "dots1",
 		Plain:         true,
 		Architectures: []string{"Dots1ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseDots1(config) },
 		GGUF:          []gguf.Map{ggufDots1},
+		Published:     table.Published{Experts: table.PerExpert, MLX: table.ExpertsOfMLX},
+		Idle: []arch.Idle{
+			{Why: "it needs use_sliding_window", Keys: []string{"max_window_layers", "sliding_window"}},
+		},
 		Docs: arch.Docs{
 			Variants: "groups of experts, shared experts, dense first layers, sliding windows, biases",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseDots1)
 }
 
 // ParseDots1 parses the config.json of a dots1 model.
@@ -60,17 +63,14 @@ func ParseDots1(data []byte) (*Dots1, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Dots1) Facts() config.Facts { return m.FactsAs("dots1", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Dots1) Table() table.Table {
 	t := m.Decoder().Table("dots1")
 	t.StacksAsFused()
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Dots1) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{HeadNorms: decoder.QK}}
 }

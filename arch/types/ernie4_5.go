@@ -17,10 +17,9 @@ func init() {
 		ModelType:     "ernie4_5",
 		Plain:         true,
 		Architectures: []string{"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseErnie45(config) },
 		GGUF:          []gguf.Map{ggufErnie45},
 		Docs:          arch.Docs{Variants: "rope of neighbouring channels, biases everywhere, untied embeddings"},
-	})
+	}, ParseErnie45)
 }
 
 // ParseErnie45 parses the config.json of an ernie4_5 model.
@@ -38,13 +37,10 @@ func ParseErnie45(data []byte) (*Ernie45, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Ernie45) Facts() config.Facts { return m.FactsAs("ernie4_5", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Ernie45) Table() table.Table { return m.Decoder().Table("ernie4_5") }
 
-// Decoder implements [arch.Described].
 func (m *Ernie45) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
 }

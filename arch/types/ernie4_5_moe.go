@@ -24,13 +24,13 @@ func init() {
 		ModelType:     "ernie4_5_moe",
 		Plain:         true,
 		Architectures: []string{"Ernie4_5_MoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseErnie45Moe(config) },
 		GGUF:          []gguf.Map{ggufErnie45Moe},
+		Published:     table.Published{Experts: table.PerExpert, HuggingFace: ernieBias, MLX: ernieBias},
 		Docs: arch.Docs{
 			Variants: "shared experts, dense layers in between, biases everywhere, untied embeddings",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseErnie45Moe)
 }
 
 // maxNormMin bounds the least sum that the weights of chosen experts are divided by. Sums of softmax values are larger.
@@ -65,10 +65,8 @@ func ParseErnie45Moe(data []byte) (*Ernie45Moe, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Ernie45Moe) Facts() config.Facts { return m.FactsAs("ernie4_5_moe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Ernie45Moe) Table() table.Table {
 	t := m.Decoder().Table("ernie4_5_moe")
 	const bias = "e_score_correction_bias"
@@ -83,7 +81,6 @@ func (m *Ernie45Moe) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Ernie45Moe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
 		Interleaved: true,
@@ -112,3 +109,6 @@ var ggufErnie45Moe = gguf.Map{
 		return nil
 	},
 }
+
+// ernieBias are the published names of tensors, after those of the table.
+var ernieBias = []string{".mlp.gate.e_score_correction_bias", table.PublishedRow}

@@ -15,12 +15,11 @@ func init() {
 		ModelType:     "exaone",
 		Plain:         true,
 		Architectures: []string{"ExaoneForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseExaone(config) },
 		Docs: arch.Docs{
 			Variants: "EXAONE 3.0, 3.5 and Deep: names of GPT-2, scaled rope, tied embeddings",
 			Code:     equals("llama"),
 		},
-	})
+	}, ParseExaone)
 }
 
 // ParseExaone parses the config.json of an exaone model.
@@ -46,7 +45,6 @@ func ParseExaone(data []byte) (*Exaone, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Exaone) Facts() config.Facts { return m.FactsAs("exaone", m.Rope, m.Table()) }
 
 // exaoneNames are the published names of a table's tensors.
@@ -56,7 +54,6 @@ var exaoneNames = []string{
 	"attn.attention.", "mlp.gate_proj.", "mlp.c_fc_0.", "mlp.up_proj.", "mlp.c_fc_1.", "mlp.down_proj.", "mlp.c_proj.",
 }
 
-// Table implements [arch.Model].
 func (m *Exaone) Table() table.Table {
 	t := m.Decoder().Table("exaone")
 	t.PublishedAs(table.AsPublished, exaoneNames)
@@ -64,7 +61,6 @@ func (m *Exaone) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Exaone) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense}
 }

@@ -24,12 +24,11 @@ func init() {
 		ModelType:     "exaone4",
 		Plain:         true,
 		Architectures: []string{"Exaone4ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseExaone4(config) },
 		GGUF:          []gguf.Map{ggufExaone4},
 		Docs: arch.Docs{
 			Variants: "sliding layers and full ones without rope (32B), neither (1.2B), tied embeddings",
 		},
-	})
+	}, ParseExaone4)
 }
 
 // ParseExaone4 parses the config.json of an exaone4 model.
@@ -72,13 +71,10 @@ func exaonePattern(o config.Object, layers int) []bool {
 // Rotates reports whether a layer has a rope.
 func (m *Exaone4) Rotates(i int) bool { return !m.Hybrid || m.Window > 0 && m.Sliding[i] }
 
-// Facts implements [arch.Model].
 func (m *Exaone4) Facts() config.Facts { return m.FactsAs("exaone4", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Exaone4) Table() table.Table { return m.Decoder().Table("exaone4") }
 
-// Decoder implements [arch.Described].
 func (m *Exaone4) Decoder() config.Decoder {
 	d := decoder.Description{Norms: decoder.After, HeadNorms: decoder.QK}
 	if m.Hybrid {

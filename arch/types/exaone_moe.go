@@ -27,14 +27,14 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "exaone_moe",
 		Architectures: []string{"ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseExaoneMoe(config) },
 		GGUF:          []gguf.Map{ggufExaoneMoe},
+		Published:     table.Published{Experts: table.PerExpert},
 		Docs: arch.Docs{
 			Variants: "sliding layers by pattern or `layer_types`, full layers without rope, groups of experts, shared experts",
 			Rules:    "generic, also for experts",
 			Draft:    qwen35DraftDoc,
 		},
-	})
+	}, ParseExaoneMoe)
 }
 
 // ParseExaoneMoe parses the config.json of an exaone_moe model.
@@ -109,10 +109,8 @@ func parseLetters(o config.Object, layers int) []bool {
 	return sliding
 }
 
-// Facts implements [arch.Model].
 func (m *ExaoneMoe) Facts() config.Facts { return m.FactsAs("exaone_moe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *ExaoneMoe) Table() table.Table {
 	t := m.Decoder().Table("exaone_moe")
 	t.Also([]string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"})

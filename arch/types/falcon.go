@@ -21,12 +21,11 @@ func init() {
 		ModelType:     "falcon",
 		Plain:         true,
 		Architectures: []string{"FalconForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseFalcon(config) },
 		Docs: arch.Docs{
 			Variants: "one key and value head (7B), several (40B, 180B, 2 11B) or all; parallel or sequential blocks; not " +
 				"those with ALiBi",
 		},
-	})
+	}, ParseFalcon)
 }
 
 // ParseFalcon parses the config.json of a falcon model.
@@ -72,7 +71,6 @@ func ParseFalcon(data []byte) (*Falcon, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Falcon) Facts() config.Facts { return m.FactsAs("falcon", m.Rope, m.Table()) }
 
 // falconNames are the published names of a table's tensors. Those of two norms are further ones.
@@ -86,7 +84,6 @@ var (
 	falconNorms = []string{"input_layernorm.", "ln_attn.", "post_attention_layernorm.", "ln_mlp."}
 )
 
-// Table implements [arch.Model].
 func (m *Falcon) Table() table.Table {
 	t := m.Decoder().Table("falcon")
 	names := falconNames
@@ -99,7 +96,6 @@ func (m *Falcon) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Falcon) Decoder() config.Decoder {
 	d := decoder.Description{
 		Norm:     decoder.Norm{LayerNorm: true, Bias: true},

@@ -29,12 +29,15 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "falcon_h1",
 		Architectures: []string{"FalconH1ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseFalconH1(config) },
 		GGUF:          []gguf.Map{ggufFalconH1},
+		Idle: []arch.Idle{
+			{Why: "the range of initial time steps",
+				Keys: []string{"mamba_dt_max", "mamba_dt_min", "time_step_max", "time_step_min"}},
+		},
 		Docs: arch.Docs{
 			Variants: "attention and Mamba 2 in every layer; multipliers; the scan's norm before or after its gate or none",
 		},
-	})
+	}, ParseFalconH1)
 }
 
 // ParseFalconH1 parses the config.json of a falcon_h1 model.
@@ -95,10 +98,8 @@ func (m *FalconH1) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *FalconH1) Facts() config.Facts { return m.FactsAs("falcon_h1", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *FalconH1) Table() table.Table {
 	return m.Decoder().OwnTable("falcon_h1", config.Own{Mixer: func(t *table.Table, layer string, _ int) bool {
 		m.SSM.AddTo(t, layer+"mamba", int64(m.Hidden))

@@ -20,10 +20,9 @@ func init() {
 		ModelType:     "gemma",
 		Plain:         true,
 		Architectures: []string{"GemmaForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGemma(config) },
 		GGUF:          []gguf.Map{ggufGemma},
 		Docs:          arch.Docs{Variants: "one key head or several, biases, untied embeddings"},
-	})
+	}, ParseGemma)
 }
 
 // ParseGemma parses the config.json of a gemma model. The first releases named the activation function "gelu" but meant
@@ -48,13 +47,10 @@ func checkCausal(o config.Object) {
 	}
 }
 
-// Facts implements [arch.Model].
 func (m *Gemma) Facts() config.Facts { return m.FactsAs("gemma", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Gemma) Table() table.Table { return m.Decoder().Table("gemma") }
 
-// Decoder implements [arch.Described].
 func (m *Gemma) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm:           decoder.Norm{Offset: true},

@@ -25,10 +25,12 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "gemma2",
 		Architectures: []string{"Gemma2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGemma2(config) },
 		GGUF:          []gguf.Map{ggufGemma2},
-		Docs:          arch.Docs{Variants: "sliding layers between full ones, soft caps of scores and logits, biases"},
-	})
+		Idle: []arch.Idle{
+			{Why: "another key of the type says it", Keys: []string{"hidden_act", "sliding_window_size"}},
+		},
+		Docs: arch.Docs{Variants: "sliding layers between full ones, soft caps of scores and logits, biases"},
+	}, ParseGemma2)
 }
 
 // ParseGemma2 parses the config.json of a gemma2 model.
@@ -54,13 +56,10 @@ func ParseGemma2(data []byte) (*Gemma2, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Gemma2) Facts() config.Facts { return m.FactsAs("gemma2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Gemma2) Table() table.Table { return m.Decoder().Table("gemma2") }
 
-// Decoder implements [arch.Described].
 func (m *Gemma2) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm:           decoder.Norm{Offset: true},

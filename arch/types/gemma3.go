@@ -36,13 +36,19 @@ func init() {
 		Aliases:   []string{"gemma3_text"},
 		// Most published checkpoints use the first.
 		Architectures: []string{"Gemma3ForConditionalGeneration", "Gemma3ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGemma3(config) },
 		GGUF:          []gguf.Map{ggufGemma3},
 		TextOnly:      true,
+		Published:     table.Published{Nested: true},
+		Wide:          true,
+		Idle: []arch.Idle{
+			{Why: "the reference keeps it and never uses it", Keys: []string{"attn_logit_softcapping"}},
+			{Why: "its ropes rotate whole heads", Keys: []string{"partial_rotary_factor"}},
+			{Why: "no rope of the type has a context before scaling", Keys: []string{"original_max_position_embeddings"}},
+		},
 		Docs: arch.Docs{
 			Variants: "text only, text of multimodal checkpoints; sliding layers with their own rope, logit soft-capping",
 		},
-	})
+	}, ParseGemma3)
 }
 
 // ParseGemma3 parses the config.json of a gemma3 model.
@@ -77,25 +83,20 @@ func ParseGemma3(data []byte) (*Gemma3, error) {
 	return m, nil
 }
 
-// State implements [arch.Model].
 func (m *Gemma3) State() []config.LayerState {
 	return m.KVStates(m.Window, func(i int) bool { return m.Sliding[i] })
 }
 
-// Facts implements [arch.Model].
 func (m *Gemma3) Facts() config.Facts { return m.FactsAs("gemma3", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Gemma3) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
-// Table implements [arch.Model].
 func (m *Gemma3) Table() table.Table {
 	t := m.Decoder().Table("gemma3")
 	config.DropTowers(&t, "gemma3")
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Gemma3) Decoder() config.Decoder {
 	return config.Decoder{
 		Dense:       m.dense(),

@@ -35,15 +35,18 @@ func init() {
 		ModelType:     "gemma3n",
 		Aliases:       []string{"gemma3n_text"},
 		Architectures: []string{"Gemma3nForConditionalGeneration", "Gemma3nForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGemma3n(config) },
 		GGUF:          []gguf.Map{ggufGemma3n},
-		TextOnly:      true,
+		Wide:          true,
+		Idle: []arch.Idle{
+			{Why: "its ropes rotate whole heads", Keys: []string{"partial_rotary_factor"}},
+			{Why: "no rope of the type has a context before scaling", Keys: []string{"original_max_position_embeddings"}},
+		},
 		Docs: arch.Docs{
 			Variants: "E2B and E4B: several residual streams, sparse gates, per-layer embeddings, shared keys and values; " +
 				"text of multimodal checkpoints",
 			Rules: "those of `gemma4`; what mixes the streams stays as it is",
 		},
-	})
+	}, ParseGemma3n)
 }
 
 // ParseGemma3n parses the config.json of a gemma3n model.
@@ -131,17 +134,14 @@ func (m *Gemma3n) Deviations(i int) (n float64, ok bool) {
 	return math.Sqrt2 * math.Erfinv(2*m.Sparsity[i]-1), m.Sparsity[i] > 0
 }
 
-// Facts implements [arch.Model].
 func (m *Gemma3n) Facts() config.Facts { return m.FactsAs("gemma3n", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Gemma3n) Rules() precision.Rules {
 	streams := precision.Rule{Name: "mixes the streams", Of: precision.Quantized, Has: []string{".altup."},
 		To: []precision.Target{precision.Source}}
 	return precision.Generic(m.Layers, append([]precision.Rule{streams}, gemma4Rules...)...)
 }
 
-// Table implements [arch.Model].
 func (m *Gemma3n) Table() table.Table {
 	hidden, perLayer := int64(m.Hidden), int64(m.PerLayerHidden)
 	packed := int64(m.Layers) * perLayer
@@ -304,7 +304,6 @@ func sparsityOf(deviations float64) float64 {
 	return share
 }
 
-// Carried implements [arch.Carrier].
 func (m *Gemma3n) Carried(layer int) int64 {
 	return m.Gemma4.Carried(layer) + int64(m.Streams-1)*int64(m.Hidden)
 }

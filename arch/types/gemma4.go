@@ -55,17 +55,21 @@ func init() {
 			"Gemma4UnifiedForConditionalGeneration", "Gemma4UnifiedForCausalLM",
 		},
 		PerLayer: true,
-		Parse:    func(config []byte) (arch.Model, error) { return ParseGemma4(config) },
 		GGUF:     []gguf.Map{ggufGemma4},
 		Chat:     &arch.Chat{Marks: []string{"gemma4"}, Parser: "gemma4", Renderer: "gemma4", Thinks: true},
 		TextOnly: true,
+		Wide:     true,
+		Idle: []arch.Idle{
+			{Why: "no rope of the type has a context before scaling", Keys: []string{"original_max_position_embeddings"}},
+			{Why: "layers have no embeddings of their own", Keys: []string{"vocab_size_per_layer_input"}},
+		},
 		Docs: arch.Docs{
 			Variants: "E2B and E4B (per-layer embeddings, shared keys and values), 12B, 31B (keys serve as values), " +
 				"26B-A4B (experts)",
 			Rules: "generic, with own rules for embeddings, values and down projections",
 			Draft: "`gemma4_assistant`",
 		},
-	})
+	}, ParseGemma4)
 }
 
 // ParseGemma4 parses the config.json of a gemma4 model.
@@ -278,5 +282,4 @@ func (m *Gemma4) Carried(layer int) int64 {
 // Link implements [arch.Linked]: layers read the keys and values of earlier ones.
 func (m *Gemma4) Link(i int) int { return m.Layer[i].KV }
 
-// Borrowed implements [arch.Linked].
 func (m *Gemma4) Borrowed(int) string { return "" }

@@ -26,14 +26,13 @@ func init() {
 		Aliases:       []string{"gemma4_unified_assistant"},
 		Architectures: []string{"Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM"},
 		PerLayer:      true,
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGemma4Assistant(config) },
-		TextOnly:      true,
 		DraftOnly:     true,
+		Wide:          true,
 		Docs: arch.Docs{
 			Variants: "dense head; head that scores only the tokens of the best clusters",
 			Rules:    "those of `gemma4`; the head gets the requested type",
 		},
-	})
+	}, ParseGemma4Assistant)
 }
 
 // ParseGemma4Assistant parses the config.json of a gemma4_assistant model.
@@ -81,7 +80,6 @@ func ParseGemma4Assistant(data []byte) (*Gemma4Assistant, error) {
 // State implements [arch.Model]. An assistant has none: it reads the target's.
 func (m *Gemma4Assistant) State() []config.LayerState { return nil }
 
-// Facts implements [arch.Model].
 func (m *Gemma4Assistant) Facts() config.Facts {
 	return m.Text.FactsAs("gemma4_assistant", m.Text.Rope, m.Table())
 }
@@ -90,7 +88,6 @@ func (m *Gemma4Assistant) Facts() config.Facts {
 // draft.
 func (m *Gemma4Assistant) Rules() precision.Rules { return m.Text.Rules().AsDraft() }
 
-// Table implements [arch.Model].
 func (m *Gemma4Assistant) Table() table.Table {
 	text := m.Text
 	hidden, backbone := int64(text.Hidden), int64(m.Backbone)

@@ -26,7 +26,6 @@ var gemma4Rules = []precision.Rule{
 		To: []precision.Target{precision.Base, precision.Source}},
 }
 
-// Rules implements [arch.Model].
 func (m *Gemma4) Rules() precision.Rules {
 	var first []precision.Rule
 	if m.Experts.Count == 8 {

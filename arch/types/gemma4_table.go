@@ -22,10 +22,8 @@ func (m *Gemma4) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *Gemma4) Facts() config.Facts { return m.FactsAs("gemma4", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Gemma4) Table() table.Table {
 	hidden := int64(m.Hidden)
 	t := table.Table{ModelType: "gemma4", Parts: []table.Part{m.TextPart()}}

@@ -20,10 +20,10 @@ func init() {
 		ModelType:     "glm",
 		Plain:         true,
 		Architectures: []string{"GlmForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGlm(config) },
 		GGUF:          []gguf.Map{ggufGlm},
+		Published:     table.Published{Projections: table.Fused},
 		Docs:          arch.Docs{Variants: "partial rope of neighbouring channels, biases, tied embeddings"},
-	})
+	}, ParseGlm)
 }
 
 // ParseGlm parses the config.json of a glm model.
@@ -48,10 +48,8 @@ func parseGlmDense(data []byte, class string) (config.Dense, config.Object, erro
 	return m, o, nil
 }
 
-// Facts implements [arch.Model].
 func (m *Glm) Facts() config.Facts { return m.FactsAs("glm", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Glm) Table() table.Table {
 	t := m.Decoder().Table("glm")
 	fusesGateUp(&m.Dense, &t)
@@ -66,7 +64,6 @@ func fusesGateUp(m *config.Dense, t *table.Table) {
 	}
 }
 
-// Decoder implements [arch.Described].
 func (m *Glm) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
 }

@@ -22,12 +22,19 @@ func init() {
 		Aliases:       []string{"glm4v", "glm4v_text"},
 		Towers:        []string{"glm4v"},
 		Architectures: []string{"Glm4ForCausalLM", "Glm4vForConditionalGeneration"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGlm4(config) },
 		GGUF:          []gguf.Map{ggufGlm4},
+		Published:     table.Published{Projections: table.Fused},
+		Variants: map[string]table.Published{
+			"glm4v":      {},
+			"glm4v_text": {},
+		},
+		Defaults: map[string]map[string]string{
+			"glm4v": glm4VDefaults, "glm4v_text": glm4VDefaults,
+		},
 		Docs: arch.Docs{
 			Variants: "partial rope of neighbouring channels, four norms, biases, tied embeddings; text of GLM-4.1V",
 		},
-	})
+	}, ParseGlm4)
 }
 
 // ParseGlm4 parses the config.json of a glm4 model.
@@ -39,10 +46,8 @@ func ParseGlm4(data []byte) (*Glm4, error) {
 	return config.Done(&Glm4{d}, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Glm4) Facts() config.Facts { return m.FactsAs("glm4", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Glm4) Table() table.Table {
 	t := m.Decoder().Table("glm4")
 	fusesGateUp(&m.Dense, &t)
@@ -50,7 +55,6 @@ func (m *Glm4) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Glm4) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Interleaved: true,
@@ -81,3 +85,7 @@ var ggufGlm4 = gguf.Map{
 		return gguf.SetBiases(c, f)
 	},
 }
+
+// glm4VDefaults are the values of absent keys where transformers' class differs. A rope_theta beside the parameters of
+// the rope is what they lack.
+var glm4VDefaults = map[string]string{"rms_norm_eps": "1e-5", "max_position_embeddings": "32768"}

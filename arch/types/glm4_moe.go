@@ -25,14 +25,14 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "glm4_moe",
 		Architectures: []string{"Glm4MoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGlm4Moe(config) },
 		GGUF:          []gguf.Map{ggufGlm4Moe},
+		Published:     table.Published{Experts: table.PerExpert},
 		Docs: arch.Docs{
 			Variants: "groups of experts, shared experts, dense first layers, norms of queries and keys, biases",
 			Rules:    "generic, also for experts",
 			Draft:    nextDraftDoc,
 		},
-	})
+	}, ParseGlm4Moe)
 }
 
 // ParseGlm4Moe parses the config.json of a glm4_moe model.
@@ -56,10 +56,8 @@ func ParseGlm4Moe(data []byte) (*Glm4Moe, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Glm4Moe) Facts() config.Facts { return m.FactsAs("glm4_moe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Glm4Moe) Table() table.Table {
 	t := m.Decoder().Table("glm4_moe")
 	if !m.HasNext() {

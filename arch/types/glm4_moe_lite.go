@@ -16,15 +16,19 @@ func init() {
 		ModelType:     "glm4_moe_lite",
 		Latent:        true,
 		Architectures: []string{"Glm4MoeLiteForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGlm4MoeLite(config) },
 		GGUF:          []gguf.Map{ggufDeepseek2},
-		Chat:          &arch.Chat{Marks: []string{"glm4", "glm-4"}, Parser: "glm-4.7", Renderer: "glm-4.7", Thinks: true},
+		Chat:          &arch.Chat{Marks: []string{"glm4"}, Parser: "glm-4.7", Renderer: "glm-4.7", Thinks: true},
+		Published:     table.Published{Experts: table.PerExpert},
+		Wide:          true,
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
 		Docs: arch.Docs{
 			Variants: "low-rank or single query projection, groups of experts, shared experts, dense first layers",
 			Rules:    "generic, also for experts",
 			Draft:    nextDraftDoc,
 		},
-	})
+	}, ParseGlm4MoeLite)
 }
 
 // ParseGlm4MoeLite parses the config.json of a glm4_moe_lite model.
@@ -45,8 +49,6 @@ func ParseGlm4MoeLite(data []byte) (*Glm4MoeLite, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Glm4MoeLite) Facts() config.Facts { return m.FactsAs("glm4_moe_lite", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Glm4MoeLite) Table() table.Table { return m.TableAs("glm4_moe_lite") }

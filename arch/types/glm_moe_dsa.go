@@ -21,14 +21,23 @@ func init() {
 		Latent:        true,
 		Architectures: []string{"GlmMoeDsaForCausalLM"},
 		Names:         []string{"n_routed_experts", "num_experts"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGlmMoeDsa(config) },
 		GGUF:          []gguf.Map{ggufGlmDsa},
+		Published:     table.Published{Experts: table.PerExpert},
+		Wide:          true,
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "moe_layer_freq", Values: []string{"1"}},
+			{Key: "indexer_rope_interleave", Values: []string{"true"}},
+			{Key: "rope_interleave", Values: []string{"true"}},
+		},
 		Docs: arch.Docs{
 			Variants: "indexers of sparse attention in all or some layers, groups of experts, shared experts, " +
 				"dense first layers",
 			Rules: "generic, also for experts; the weights of index heads keep their type",
 		},
-	})
+	}, ParseGlmMoeDsa)
 }
 
 // ParseGlmMoeDsa parses the config.json of a glm_moe_dsa model.
@@ -78,11 +87,8 @@ func (m *GlmMoeDsa) parseShared(o config.Object) {
 	}
 }
 
-// Facts implements [arch.Model].
 func (m *GlmMoeDsa) Facts() config.Facts { return m.FactsAs("glm_moe_dsa", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *GlmMoeDsa) Rules() precision.Rules { return indexRules(m.Layers) }
 
-// Table implements [arch.Model].
 func (m *GlmMoeDsa) Table() table.Table { return m.TableAs("glm_moe_dsa") }

@@ -30,12 +30,12 @@ func init() {
 			"n_head", "num_attention_heads",
 			"n_layer", "num_hidden_layers",
 		},
-		Parse: func(config []byte) (arch.Model, error) { return ParseGPT2(config) },
-		GGUF:  []gguf.Map{ggufGPT2},
+		GGUF:      []gguf.Map{ggufGPT2},
+		Published: table.Published{Projections: table.Fused},
 		Docs: arch.Docs{
 			Variants: "learned positions, transposed and fused projections, scores scaled by layer or not at all",
 		},
-	})
+	}, ParseGPT2)
 }
 
 // ParseGPT2 parses the config.json of a gpt2 model.
@@ -72,7 +72,6 @@ func ParseGPT2(data []byte) (*GPT2, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *GPT2) Facts() config.Facts { return m.FactsAs("gpt2", m.Rope, m.Table()) }
 
 // gpt2Names are the published names of a table's tensors.
@@ -83,7 +82,6 @@ var gpt2Names = []string{
 	"self_attn.k_proj.", "attn.c_attn.", "self_attn.v_proj.", "attn.c_attn.",
 }
 
-// Table implements [arch.Model].
 func (m *GPT2) Table() table.Table {
 	hidden := int64(m.Hidden)
 	t := m.Decoder().Table("gpt2")

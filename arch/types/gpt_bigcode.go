@@ -26,9 +26,8 @@ func init() {
 			"n_head", "num_attention_heads",
 			"n_layer", "num_hidden_layers",
 		},
-		Parse: func(config []byte) (arch.Model, error) { return ParseGPTBigCode(config) },
-		Docs:  arch.Docs{Variants: "StarCoder: learned positions, one key and value head or all, fused projections"},
-	})
+		Docs: arch.Docs{Variants: "StarCoder: learned positions, one key and value head or all, fused projections"},
+	}, ParseGPTBigCode)
 }
 
 // ParseGPTBigCode parses the config.json of a gpt_bigcode model.
@@ -68,10 +67,8 @@ func parseGPT(top, o config.Object, activation string, d config.Defaults) (confi
 	return m, o
 }
 
-// Facts implements [arch.Model].
 func (m *GPTBigCode) Facts() config.Facts { return m.FactsAs("gpt_bigcode", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *GPTBigCode) Table() table.Table {
 	t := m.Decoder().Table("gpt_bigcode")
 	t.PublishedAs(table.AsPublished, gpt2Names, m.GroupedQKV())
@@ -79,7 +76,6 @@ func (m *GPTBigCode) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *GPTBigCode) Decoder() config.Decoder {
 	d := decoder.Description{
 		Norm:       decoder.Norm{LayerNorm: true, Bias: true},

@@ -23,10 +23,13 @@ func init() {
 		ModelType:     "gpt_neox",
 		Plain:         true,
 		Architectures: []string{"GPTNeoXForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGPTNeoX(config) },
 		GGUF:          []gguf.Map{ggufGPTNeoX},
-		Docs:          arch.Docs{Variants: "parallel or sequential blocks, partial rope, with or without biases"},
-	})
+		Published:     table.Published{Projections: table.Fused},
+		Idle: []arch.Idle{
+			{Why: "heads have hidden_size / num_attention_heads channels, or the reference fails", Keys: []string{"head_dim"}},
+		},
+		Docs: arch.Docs{Variants: "parallel or sequential blocks, partial rope, with or without biases"},
+	}, ParseGPTNeoX)
 }
 
 // ParseGPTNeoX parses the config.json of a gpt_neox model.
@@ -63,7 +66,6 @@ func parsePlain(top, o config.Object, d config.Defaults, r config.RopeOptions, a
 	return m
 }
 
-// Facts implements [arch.Model].
 func (m *GPTNeoX) Facts() config.Facts { return m.FactsAs("gpt_neox", m.Rope, m.Table()) }
 
 // gptNeoXNames are the published names of a table's tensors.
@@ -74,7 +76,6 @@ var gptNeoXNames = []string{
 	"attention.dense.", "mlp.up_proj.", "mlp.dense_h_to_4h.", "mlp.down_proj.", "mlp.dense_4h_to_h.",
 }
 
-// Table implements [arch.Model].
 func (m *GPTNeoX) Table() table.Table {
 	t := m.Decoder().Table("gpt_neox")
 	qkv := table.QKVByHead(int64(m.Heads), int64(m.HeadDim))
@@ -87,7 +88,6 @@ func (m *GPTNeoX) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *GPTNeoX) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm:     decoder.Norm{LayerNorm: true, Bias: true},

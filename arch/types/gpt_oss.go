@@ -24,14 +24,16 @@ func init() {
 		ModelType:     "gpt_oss",
 		Plain:         true,
 		Architectures: []string{"GptOssForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGptOss(config) },
 		Chat:          &arch.Chat{Marks: []string{"gptoss", "gpt_oss"}, Parser: "harmony", Renderer: "harmony", Thinks: true},
 		GGUF:          []gguf.Map{ggufGptOss},
+		Idle: []arch.Idle{
+			{Why: "another key of the type says it", Keys: []string{"experts_per_token", "initial_context_length"}},
+		},
 		Docs: arch.Docs{
 			Variants: "experts as published, in mxfp4, whose codes are kept; in columns, or stacked; sliding windows by layer",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseGptOss)
 }
 
 // gptOssRope are the rope parameters of a configuration without any.
@@ -75,13 +77,10 @@ func everyOther(layers int) []bool {
 	return sliding
 }
 
-// Facts implements [arch.Model].
 func (m *GptOss) Facts() config.Facts { return m.FactsAs("gpt_oss", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *GptOss) Table() table.Table { return m.Decoder().Table("gpt_oss") }
 
-// Decoder implements [arch.Described].
 func (m *GptOss) Decoder() config.Decoder {
 	return config.Decoder{
 		Dense:       &m.Dense,

@@ -23,9 +23,11 @@ func init() {
 			"n_head", "num_attention_heads",
 			"n_layer", "num_hidden_layers",
 		},
-		Parse: func(config []byte) (arch.Model, error) { return ParseGPTJ(config) },
-		Docs:  arch.Docs{Variants: "parallel blocks, partial rope of neighbouring channels, head with a bias"},
-	})
+		Fixed: []arch.Fixed{
+			{Key: "scale_attn_weights", Values: []string{"true"}},
+		},
+		Docs: arch.Docs{Variants: "parallel blocks, partial rope of neighbouring channels, head with a bias"},
+	}, ParseGPTJ)
 }
 
 // ParseGPTJ parses the config.json of a gptj model.
@@ -51,7 +53,6 @@ func ParseGPTJ(data []byte) (*GPTJ, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *GPTJ) Facts() config.Facts { return m.FactsAs("gptj", m.Rope, m.Table()) }
 
 // gptJNames are the published names of a table's tensors.
@@ -61,7 +62,6 @@ var gptJNames = []string{
 	"mlp.fc_out.",
 }
 
-// Table implements [arch.Model].
 func (m *GPTJ) Table() table.Table {
 	t := m.Decoder().Table("gptj")
 	t.PublishedAs(table.AsPublished, gptJNames)
@@ -69,7 +69,6 @@ func (m *GPTJ) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *GPTJ) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm:        decoder.Norm{LayerNorm: true, Bias: true},

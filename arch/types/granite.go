@@ -25,12 +25,11 @@ func init() {
 		ModelType:     "granite",
 		Plain:         true,
 		Architectures: []string{"GraniteForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGranite(config) },
 		GGUF:          []gguf.Map{ggufGranite},
 		Docs: arch.Docs{
 			Variants: "multipliers of embeddings, scores, residuals and logits; biases; tied embeddings",
 		},
-	})
+	}, ParseGranite)
 }
 
 // ParseGranite parses the config.json of a granite model.
@@ -51,13 +50,10 @@ func ParseGranite(data []byte) (*Granite, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Granite) Facts() config.Facts { return m.FactsAs("granite", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Granite) Table() table.Table { return m.Decoder().Table("granite") }
 
-// Decoder implements [arch.Described].
 func (m *Granite) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		EmbeddingScale: m.EmbeddingScale,

@@ -24,13 +24,20 @@ func init() {
 		ModelType:     "granitemoe",
 		Plain:         true,
 		Architectures: []string{"GraniteMoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGraniteMoe(config) },
 		GGUF:          []gguf.Map{ggufGraniteMoe},
+		Published: table.Published{
+			HuggingFace: []string{
+				".mlp.gate.", ".block_sparse_moe.router.layer.",
+				".mlp.experts.gate_up_proj", ".block_sparse_moe.input_linear.weight",
+				".mlp.experts.down_proj", ".block_sparse_moe.output_linear.weight",
+			},
+			MLX: []string{".mlp.gate.", ".block_sparse_moe.router.layer.", ".mlp.", ".block_sparse_moe."},
+		},
 		Docs: arch.Docs{
 			Variants: "multipliers of embeddings, scores, residuals and logits; stacked experts; biases; tied embeddings",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseGraniteMoe)
 }
 
 // ParseGraniteMoe parses the config.json of a granitemoe model.
@@ -52,10 +59,8 @@ func ParseGraniteMoe(data []byte) (*GraniteMoe, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *GraniteMoe) Facts() config.Facts { return m.FactsAs("granitemoe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *GraniteMoe) Table() table.Table {
 	t := m.Decoder().Table("granitemoe")
 	const block = ".block_sparse_moe."
@@ -69,7 +74,6 @@ func (m *GraniteMoe) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *GraniteMoe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
 		EmbeddingScale: m.EmbeddingScale,

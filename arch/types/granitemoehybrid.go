@@ -27,14 +27,30 @@ func init() {
 		ModelType:     "granitemoehybrid",
 		Architectures: []string{"GraniteMoeHybridForCausalLM"},
 		Names:         []string{"layer_types", "layers_block_type"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseGraniteMoeHybrid(config) },
 		GGUF:          []gguf.Map{ggufGraniteHybrid, ggufGraniteHybridDense},
+		Published: table.Published{
+			Projections: table.Fused,
+			Apart:       true,
+			HuggingFace: []string{
+				".block_sparse_moe.gate.", ".block_sparse_moe.router.layer.",
+				".block_sparse_moe.experts.gate_up_proj", ".block_sparse_moe.input_linear.weight",
+				".block_sparse_moe.experts.down_proj", ".block_sparse_moe.output_linear.weight",
+				".shared_mlp.down_proj.", ".shared_mlp.output_linear.",
+			},
+			MLX: []string{
+				".block_sparse_moe.gate.", ".block_sparse_moe.router.layer.",
+				".shared_mlp.down_proj.", ".shared_mlp.output_linear.",
+			},
+		},
+		Idle: []arch.Idle{
+			{Why: "the largest initial time step", Keys: []string{"mamba_dt_max", "time_step_max"}},
+		},
 		Docs: arch.Docs{
 			Variants: "Mamba 2 layers with some of attention, with rope or without positions; experts or none; multipliers; " +
 				"biases; tied embeddings",
 			Rules: "generic, also for experts",
 		},
-	})
+	}, ParseGraniteMoeHybrid)
 }
 
 // ParseGraniteMoeHybrid parses the config.json of a granitemoehybrid model.
@@ -65,17 +81,14 @@ func ParseGraniteMoeHybrid(data []byte) (*GraniteMoeHybrid, error) {
 	return config.Done(m, o)
 }
 
-// State implements [arch.Model].
 func (m *GraniteMoeHybrid) State() []config.LayerState {
 	return m.HybridStates(m.Full, m.SSM.LayerState())
 }
 
-// Facts implements [arch.Model].
 func (m *GraniteMoeHybrid) Facts() config.Facts {
 	return m.FactsAs("granitemoehybrid", m.Rope, m.Table())
 }
 
-// Table implements [arch.Model].
 func (m *GraniteMoeHybrid) Table() table.Table {
 	t := m.Decoder().OwnTable("granitemoehybrid", config.Own{
 		Mixer: func(t *table.Table, layer string, i int) bool {

@@ -16,9 +16,8 @@ func init() {
 		ModelType:     "helium",
 		Plain:         true,
 		Architectures: []string{"HeliumForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseHelium(config) },
 		Docs:          arch.Docs{Variants: "rope of neighbouring channels, biases, tied embeddings"},
-	})
+	}, ParseHelium)
 }
 
 // ParseHelium parses the config.json of a helium model. The output projection has no bias.
@@ -34,13 +33,10 @@ func ParseHelium(data []byte) (*Helium, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Helium) Facts() config.Facts { return m.FactsAs("helium", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Helium) Table() table.Table { return m.Decoder().Table("helium") }
 
-// Decoder implements [arch.Described].
 func (m *Helium) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
 }

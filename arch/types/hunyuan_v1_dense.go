@@ -20,10 +20,9 @@ func init() {
 		ModelType:     "hunyuan_v1_dense",
 		Plain:         true,
 		Architectures: []string{"HunYuanDenseV1ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseHunYuanDense(config) },
 		GGUF:          []gguf.Map{ggufHunYuan},
 		Docs:          arch.Docs{Variants: "norms after rope, rope with `alpha`, biases, tied embeddings"},
-	})
+	}, ParseHunYuanDense)
 }
 
 // ParseHunYuanDense parses the config.json of a hunyuan_v1_dense model.
@@ -59,13 +58,10 @@ func alphaRope(o config.Object, r config.Rope, dim int) config.Rope {
 	return config.Rope{Type: config.RopeDefault, Theta: r.Theta, PartialFactor: r.PartialFactor}
 }
 
-// Facts implements [arch.Model].
 func (m *HunYuanDense) Facts() config.Facts { return m.FactsAs("hunyuan_v1_dense", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *HunYuanDense) Table() table.Table { return m.Decoder().Table("hunyuan_v1_dense") }
 
-// Decoder implements [arch.Described].
 func (m *HunYuanDense) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		HeadNorms: decoder.HeadNorms{Q: "query_layernorm", K: "key_layernorm", AfterRope: true},

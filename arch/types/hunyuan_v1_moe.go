@@ -25,13 +25,17 @@ func init() {
 		ModelType:     "hunyuan_v1_moe",
 		Plain:         true,
 		Architectures: []string{"HunYuanMoEV1ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseHunYuanMoe(config) },
 		GGUF:          []gguf.Map{ggufHunYuanMoe},
+		Published: table.Published{
+			Experts:     table.PerExpert,
+			HuggingFace: hunYuanNames,
+			MLX:         hunYuanNames,
+		},
 		Docs: arch.Docs{
 			Variants: "norms after rope, rope with `alpha`, numbers of experts per layer, biases, tied embeddings",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseHunYuanMoe)
 }
 
 // ParseHunYuanMoe parses the config.json of a hunyuan_v1_moe model.
@@ -69,17 +73,14 @@ func uniform(o config.Object, keys ...string) config.Object {
 	return o
 }
 
-// Facts implements [arch.Model].
 func (m *HunYuanMoe) Facts() config.Facts { return m.FactsAs("hunyuan_v1_moe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *HunYuanMoe) Table() table.Table {
 	t := m.Decoder().Table("hunyuan_v1_moe")
 	t.Also([]string{".mlp.gate.", ".mlp.gate.wg.", ".mlp.shared_experts.", ".mlp.shared_mlp."})
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *HunYuanMoe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
 		HeadNorms: decoder.HeadNorms{Q: "query_layernorm", K: "key_layernorm", AfterRope: true},
@@ -96,3 +97,6 @@ func hunYuanMoe() gguf.Map {
 	g.Tensors = slices.Concat(g.Tensors, gguf.MoE, gguf.SharedExperts)
 	return g
 }
+
+// hunYuanNames are the published names of tensors, after those of the table.
+var hunYuanNames = []string{".mlp.gate.", ".mlp.gate.wg.", ".mlp.shared_experts.", ".mlp.shared_mlp."}

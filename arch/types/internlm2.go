@@ -16,12 +16,11 @@ func init() {
 		ModelType:     "internlm2",
 		Plain:         true,
 		Architectures: []string{"InternLM2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseInternLM2(config) },
 		Docs: arch.Docs{
 			Variants: "InternLM2, InternLM2.5: fused projections, dynamic rope, biases, tied embeddings",
 			Code:     equals("llama"),
 		},
-	})
+	}, ParseInternLM2)
 }
 
 // ParseInternLM2 parses the config.json of an internlm2 model.
@@ -39,7 +38,6 @@ func ParseInternLM2(data []byte) (*InternLM2, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *InternLM2) Facts() config.Facts { return m.FactsAs("internlm2", m.Rope, m.Table()) }
 
 // internLM2Names are the published names of a table's tensors.
@@ -50,14 +48,12 @@ var internLM2Names = []string{
 	"feed_forward.w1.", "mlp.up_proj.", "feed_forward.w3.", "mlp.down_proj.", "feed_forward.w2.",
 }
 
-// Table implements [arch.Model].
 func (m *InternLM2) Table() table.Table {
 	t := m.Decoder().Table("internlm2")
 	t.PublishedAs(table.AsPublished, internLM2Names, m.GroupedQKV())
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *InternLM2) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense}
 }

@@ -26,12 +26,16 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "jamba",
 		Architectures: []string{"JambaForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseJamba(config) },
 		GGUF:          []gguf.Map{ggufJamba},
+		Published:     table.Published{Experts: table.PerExpert, Projections: table.Fused, Apart: true},
+		Idle: []arch.Idle{
+			{Why: "the range of initial time steps",
+				Keys: []string{"mamba_dt_max", "mamba_dt_min", "time_step_max", "time_step_min"}},
+		},
 		Docs: arch.Docs{
 			Variants: "Mamba layers with some of attention, experts in some, biases, tied embeddings", Rules: channelRulesDoc,
 		},
-	})
+	}, ParseJamba)
 }
 
 // ParseJamba parses the config.json of a jamba model.
@@ -77,16 +81,12 @@ func periodicLayers(o config.Object, period, offset string, defPeriod, defOffset
 	return list
 }
 
-// State implements [arch.Model].
 func (m *Jamba) State() []config.LayerState { return m.HybridStates(m.Full, m.SSM.LayerState()) }
 
-// Facts implements [arch.Model].
 func (m *Jamba) Facts() config.Facts { return m.FactsAs("jamba", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Jamba) Rules() precision.Rules { return config.ChannelRules(m.Layers) }
 
-// Table implements [arch.Model].
 func (m *Jamba) Table() table.Table {
 	t := m.Decoder().OwnTable("jamba", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		if m.Full[i] {

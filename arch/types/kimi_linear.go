@@ -25,14 +25,16 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "kimi_linear",
 		Architectures: []string{"KimiLinearForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseKimiLinear(config) },
 		GGUF:          []gguf.Map{ggufKimiLinear},
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
 		Docs: arch.Docs{
 			Variants: "delta nets with a decay of each channel, latent attention without a rope, shared experts, experts " +
 				"named `w1` to `w3`",
 			Rules: qwen35RulesDoc,
 		},
-	})
+	}, ParseKimiLinear)
 }
 
 // kimiKeys are the keys that Kimi Linear has for those of DeepSeek V3.
@@ -108,7 +110,6 @@ func (m *KimiLinear) parseDelta(o config.Object) {
 	}
 }
 
-// State implements [arch.Model].
 func (m *KimiLinear) State() []config.LayerState {
 	list := m.LatentDecoder.State()
 	for i := range list {
@@ -119,15 +120,12 @@ func (m *KimiLinear) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *KimiLinear) Facts() config.Facts { return m.FactsAs("kimi_linear", config.NoRope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *KimiLinear) Rules() precision.Rules {
 	return config.DeltaRules(m.Layers, ".self_attn.b_proj.weight", ".f_a_proj.weight", ".f_b_proj.weight")
 }
 
-// Table implements [arch.Model].
 func (m *KimiLinear) Table() table.Table {
 	t := m.Decoder().OwnTable("kimi_linear", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		if m.Full[i] {

@@ -27,14 +27,28 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "laguna",
 		Architectures: []string{"LagunaForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseLaguna(config) },
 		GGUF:          []gguf.Map{ggufLaguna},
+		Published: table.Published{
+			Experts: table.PerExpert,
+			HuggingFace: []string{
+				".mlp.gate.e_score_correction_bias", ".mlp.experts.e_score_correction_bias",
+				".mlp.shared_experts.", ".mlp.shared_expert.",
+			},
+			MLX: lagunaOfMLX,
+		},
+		Idle: []arch.Idle{
+			{Why: "no rope of the type has a context before scaling", Keys: []string{"original_max_position_embeddings"}},
+			{Why: "another key of the type says it", Keys: []string{"mlp_only_layers", "partial_rotary_factor"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "decoder_sparse_step", Values: []string{"1"}},
+		},
 		Docs: arch.Docs{
 			Variants: "gates per head or channel, heads by layer, sliding layers with a rope of their own, capped scores of " +
 				"the router, shared expert, dense layers",
 			Rules: "generic, also for experts",
 		},
-	})
+	}, ParseLaguna)
 }
 
 // ParseLaguna parses the config.json of a laguna model.
@@ -112,10 +126,8 @@ func (m *Laguna) Layer(i int) config.Common {
 	return c
 }
 
-// Facts implements [arch.Model].
 func (m *Laguna) Facts() config.Facts { return m.FactsAs("laguna", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Laguna) Table() table.Table {
 	t := m.Decoder().OwnTable("laguna", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		c := m.Layer(i)
@@ -128,7 +140,7 @@ func (m *Laguna) Table() table.Table {
 		return true
 	}})
 	const bias = "e_score_correction_bias"
-	t.Also(table.PublishedNames["laguna"].Mlx, []string{
+	t.Also(lagunaOfMLX, []string{
 		".mlp.gate." + bias, ".mlp.experts." + bias, ".mlp.shared_experts.", ".mlp.shared_expert.",
 	})
 	return t
@@ -231,4 +243,9 @@ func adjustLaguna(c map[string]any, f gguf.File) error {
 		return err
 	}
 	return ggufRopes(c, architecture, f)
+}
+
+// lagunaOfMLX are the names of tensors in checkpoints of mlx-lm, after those of the table.
+var lagunaOfMLX = []string{
+	".mlp.gate.weight", ".mlp.gate.proj.weight", ".mlp.shared_experts.", ".mlp.shared_expert.",
 }

@@ -27,12 +27,18 @@ func init() {
 		Aliases:       []string{"lfm2_vl"},
 		Towers:        []string{"lfm2_vl"},
 		Architectures: []string{"Lfm2ForCausalLM", "Lfm2VlForConditionalGeneration"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseLfm2(config) },
 		GGUF:          []gguf.Map{ggufLfm2},
+		Published:     table.Published{Projections: table.Fused, Apart: true},
+		Variants: map[string]table.Published{
+			"lfm2_vl": {},
+		},
+		Idle: []arch.Idle{
+			{Why: "another key of the type says it", Keys: []string{"intermediate_size"}},
+		},
 		Docs: arch.Docs{
 			Variants: "short convolutions with some layers of attention; biases, tied embeddings; LFM2-VL",
 		},
-	})
+	}, ParseLfm2)
 }
 
 // ParseLfm2 parses the config.json of an lfm2 model.
@@ -99,10 +105,8 @@ func (m *Lfm2) State() []config.LayerState {
 	return m.HybridStates(m.Full, config.LayerState{Fixed: int64(m.Taps-1) * int64(m.Hidden)})
 }
 
-// Facts implements [arch.Model].
 func (m *Lfm2) Facts() config.Facts { return m.FactsAs("lfm2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Lfm2) Table() table.Table {
 	return m.table("lfm2", m.Decoder())
 }

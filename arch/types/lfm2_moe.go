@@ -20,13 +20,21 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "lfm2_moe",
 		Architectures: []string{"Lfm2MoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseLfm2Moe(config) },
 		GGUF:          []gguf.Map{ggufLfm2Moe},
+		Published: table.Published{
+			Experts:     table.PerExpert,
+			Projections: table.Fused,
+			Apart:       true,
+			MLX: []string{
+				".feed_forward.w1.", ".feed_forward.gate_proj.", ".feed_forward.w2.", ".feed_forward.down_proj.",
+				".feed_forward.w3.", ".feed_forward.up_proj.",
+			},
+		},
 		Docs: arch.Docs{
 			Variants: "short convolutions with some layers of attention; experts; biases, tied embeddings",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseLfm2Moe)
 }
 
 // ParseLfm2Moe parses the config.json of an lfm2_moe model.
@@ -48,10 +56,8 @@ func ParseLfm2Moe(data []byte) (*Lfm2Moe, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Lfm2Moe) Facts() config.Facts { return m.FactsAs("lfm2_moe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Lfm2Moe) Table() table.Table {
 	t := m.table("lfm2_moe", m.Decoder())
 	// Published experts have other names for their projections.

@@ -24,12 +24,14 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "lfm3",
 		Architectures: []string{"Lfm3ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseLfm3(config) },
+		Idle: []arch.Idle{
+			{Why: "no rope of the type has a context before scaling", Keys: []string{"original_max_position_embeddings"}},
+		},
 		Docs: arch.Docs{
 			Variants: "short convolutions with some layers of attention, full or sliding, with a rope each; gates of heads, " +
 				"norms of outputs; biases, tied embeddings",
 		},
-	})
+	}, ParseLfm3)
 }
 
 // ParseLfm3 parses the config.json of an lfm3 model.
@@ -102,10 +104,8 @@ func (m *Lfm3) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *Lfm3) Facts() config.Facts { return m.FactsAs("lfm3", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Lfm3) Table() table.Table {
 	hidden := int64(m.Hidden)
 	t := m.TableOf("lfm3", false, func(t *table.Table, layer string, i int) {

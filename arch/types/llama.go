@@ -32,14 +32,15 @@ func init() {
 			"LlamaForCausalLM", "LLaMAForCausalLM", mistralClass, "InternLMForCausalLM", "InternLM3ForCausalLM",
 			"XverseForCausalLM",
 		},
-		Parse: func(config []byte) (arch.Model, error) { return ParseLlama(config) },
-		GGUF:  []gguf.Map{ggufLlama},
+		GGUF:        []gguf.Map{ggufLlama},
+		Equalizable: true,
+		Plainest:    true,
 		Docs: arch.Docs{
 			Variants: "biases, tied embeddings, explicit head size, sliding window in all layers (Mistral); " +
 				"XVERSE, InternLM 1 and 3",
 			Reference: ", float64",
 		},
-	})
+	}, ParseLlama)
 }
 
 const (
@@ -89,21 +90,17 @@ func (m *Llama) mistral(o config.Object) {
 	m.Window = o.Integer("sliding_window", m.Window, 1, config.MaxContext)
 }
 
-// State implements [arch.Model].
 func (m *Llama) State() []config.LayerState {
 	return m.KVStates(m.Window, func(int) bool { return true })
 }
 
-// Facts implements [arch.Model].
 func (m *Llama) Facts() config.Facts { return m.FactsAs("llama", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Llama) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
 // Table implements [arch.Model]. Weights of linear layers are [out, in].
 func (m *Llama) Table() table.Table { return m.Decoder().Table("llama") }
 
-// Decoder implements [arch.Described].
 func (m *Llama) Decoder() config.Decoder {
 	return config.Decoder{
 		Dense: m.dense(),

@@ -35,15 +35,20 @@ func init() {
 		ModelType:     "llama4",
 		Aliases:       []string{"llama4_text"},
 		Architectures: []string{"Llama4ForCausalLM", "Llama4ForConditionalGeneration"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseLlama4(config) },
 		GGUF:          []gguf.Map{ggufLlama4},
 		TextOnly:      true,
+		Published: table.Published{
+			Experts:     table.Transposed,
+			Nested:      true,
+			HuggingFace: llama4Names,
+			MLX:         slices.Concat([]string{".mlp.switch_mlp.", ".feed_forward.experts."}, llama4Names),
+		},
 		Docs: arch.Docs{
 			Variants: "text of Scout and Maverick: chunked attention, layers without rope, growing queries, " +
 				"a shared expert, dense layers in between",
 			Rules: "generic, also for experts",
 		},
-	})
+	}, ParseLlama4)
 }
 
 // ParseLlama4 parses the config.json of a llama4 or llama4_text model.
@@ -98,15 +103,13 @@ func (m *Llama4) sparse(o config.Object) {
 	}
 }
 
-// Facts implements [arch.Model].
 func (m *Llama4) Facts() config.Facts { return m.FactsAs("llama4", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Llama4) Table() table.Table {
 	t := m.Decoder().Table("llama4")
 	t.Also([]string{
-		".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.", ".feed_forward.shared_expert.",
-		".mlp.switch_mlp.", ".feed_forward.experts.", ".mlp.", ".feed_forward.",
+		".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.", ".feed_forward.shared_expert.", ".mlp.",
+		".feed_forward.",
 	})
 	t.TransposesExperts(".mlp.", ".feed_forward.")
 	config.DropTowers(&t, "llama4")
@@ -149,4 +152,10 @@ var ggufLlama4 = gguf.Map{
 		}
 		return gguf.SetFactors(c, f)
 	},
+}
+
+// llama4Names are the published names of tensors, after those of the table.
+var llama4Names = []string{
+	".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.", ".feed_forward.shared_expert.",
+	".mlp.", ".feed_forward.",
 }

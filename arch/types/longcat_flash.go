@@ -18,13 +18,16 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "longcat_flash",
 		Architectures: []string{"LongcatFlashForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseLongcatFlash(config) },
+		Published:     table.Published{Experts: table.PerExpert},
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
 		Docs: arch.Docs{
 			Variants: "two attentions in a layer, experts beside the second one, experts that return their input",
 			Rules:    "generic, also for experts",
 			Draft:    "its own multi-token prediction head (`model.mtp.*`)",
 		},
-	})
+	}, ParseLongcatFlash)
 }
 
 // ParseLongcatFlash parses the config.json of a longcat_flash model.
@@ -96,10 +99,8 @@ func (m *LongcatFlash) State() []config.LayerState {
 	return append(one, one...)
 }
 
-// Facts implements [arch.Model].
 func (m *LongcatFlash) Facts() config.Facts { return m.FactsAs("longcat_flash", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *LongcatFlash) Table() table.Table {
 	hidden := int64(m.Hidden)
 	t := m.TableOf("longcat_flash", false, func(t *table.Table, layer string, _ int) {

@@ -22,10 +22,13 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "mamba",
 		Architectures: []string{"MambaForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMamba(config) },
 		GGUF:          []gguf.Map{ggufMamba},
-		Docs:          arch.Docs{Variants: "biases, tied embeddings", Rules: channelRulesDoc},
-	})
+		Idle: []arch.Idle{
+			{Why: "the range of initial time steps",
+				Keys: []string{"mamba_dt_max", "mamba_dt_min", "time_step_max", "time_step_min"}},
+		},
+		Docs: arch.Docs{Variants: "biases, tied embeddings", Rules: channelRulesDoc},
+	}, ParseMamba)
 }
 
 // ParseMamba parses the config.json of a mamba model.
@@ -51,21 +54,17 @@ func ParseMamba(data []byte) (*Mamba, error) {
 	return config.Done(m, o)
 }
 
-// State implements [arch.Model].
 func (m *Mamba) State() []config.LayerState {
 	return m.HybridStates(make([]bool, m.Layers), m.SSM.LayerState())
 }
 
-// Facts implements [arch.Model].
 func (m *Mamba) Facts() config.Facts { return m.FactsAs("mamba", config.NoRope, m.Table()) }
 
 // channelRulesDoc says what ChannelRules does.
 const channelRulesDoc = "generic; the projections to step sizes, B and C keep their type"
 
-// Rules implements [arch.Model].
 func (m *Mamba) Rules() precision.Rules { return config.ChannelRules(m.Layers) }
 
-// Table implements [arch.Model].
 func (m *Mamba) Table() table.Table {
 	t := m.TableOf("mamba", false, func(t *table.Table, layer string, _ int) {
 		t.Norm(layer+"norm", int64(m.Hidden), false)

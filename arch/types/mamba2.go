@@ -21,10 +21,13 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "mamba2",
 		Architectures: []string{"Mamba2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMamba2(config) },
 		GGUF:          []gguf.Map{ggufMamba2},
-		Docs:          arch.Docs{Variants: "groups, step limits, biases, tied embeddings"},
-	})
+		Idle: []arch.Idle{
+			{Why: "the range of initial time steps",
+				Keys: []string{"mamba_dt_max", "mamba_dt_min", "time_step_max", "time_step_min"}},
+		},
+		Docs: arch.Docs{Variants: "groups, step limits, biases, tied embeddings"},
+	}, ParseMamba2)
 }
 
 // ParseMamba2 parses the config.json of a mamba2 model.
@@ -47,7 +50,6 @@ func ParseMamba2(data []byte) (*Mamba2, error) {
 	return config.Done(m, o)
 }
 
-// State implements [arch.Model].
 func (m *Mamba2) State() []config.LayerState {
 	list := make([]config.LayerState, m.Layers)
 	for i := range list {
@@ -56,13 +58,10 @@ func (m *Mamba2) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *Mamba2) Facts() config.Facts { return m.FactsAs("mamba2", config.NoRope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Mamba2) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
-// Table implements [arch.Model].
 func (m *Mamba2) Table() table.Table {
 	t := m.TableOf("mamba2", false, func(t *table.Table, layer string, _ int) {
 		t.Norm(layer+"norm", int64(m.Hidden), false)

@@ -30,14 +30,17 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "mimo_v2_flash",
 		Architectures: []string{"MiMoV2FlashForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMiMoV2Flash(config) },
 		GGUF:          []gguf.Map{ggufMimo2},
+		Published:     table.Published{Experts: table.PerExpert, HuggingFace: mimoSinks, MLX: mimoSinks},
+		Idle: []arch.Idle{
+			{Why: "no rope of the type has a context before scaling", Keys: []string{"original_max_position_embeddings"}},
+		},
 		Docs: arch.Docs{
 			Variants: "smaller values, attention sinks, KV heads and rope by kind of layer, dense first layers",
 			Rules:    "generic, also for experts",
 			Draft:    "its own multi-token prediction head (the first of `model.mtp.*`)",
 		},
-	})
+	}, ParseMiMoV2Flash)
 }
 
 // ParseMiMoV2Flash parses the config.json of a mimo_v2_flash model.
@@ -145,7 +148,6 @@ func (m *MiMoV2Flash) SlidingLayer() (c config.Common, sinks bool) {
 // Published models have two more heads, for the tokens after that. As in other engines, the first one drafts them too.
 func (m *MiMoV2Flash) Next() string { return m.Prefix + "mtp.layers.0." }
 
-// State implements [arch.Model].
 func (m *MiMoV2Flash) State() []config.LayerState {
 	list := m.Dense.State()
 	for i := range list {
@@ -155,10 +157,8 @@ func (m *MiMoV2Flash) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *MiMoV2Flash) Facts() config.Facts { return m.FactsAs("mimo_v2_flash", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *MiMoV2Flash) Table() table.Table {
 	t := m.Decoder().OwnTable("mimo_v2_flash", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {
 		c, sinks := m.Layer(i)
@@ -349,3 +349,6 @@ func adjustMimo2(c map[string]any, f gguf.File) error {
 	}
 	return ggufRopes(c, architecture, f)
 }
+
+// mimoSinks are the published names of tensors, after those of the table.
+var mimoSinks = []string{".self_attn.sinks", ".self_attn.attention_sink_bias"}

@@ -26,14 +26,14 @@ func init() {
 		ModelType:     "minicpm",
 		Plain:         true,
 		Architectures: []string{"MiniCPMForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMiniCPM(config) },
+		Published:     table.Published{Experts: table.PerExpert},
 		Docs: arch.Docs{
 			Variants: "MiniCPM, MiniCPM-MoE and MiniCPM4: scales, experts named `w1` to `w3`, longrope; texts up to " +
 				"`dense_len` of a `sparse_config`",
 			Rules: "generic, also for experts",
 			Code:  equals("granite"),
 		},
-	})
+	}, ParseMiniCPM)
 }
 
 // ParseMiniCPM parses the config.json of a minicpm model. Attention is sparse beyond dense_len tokens, where the
@@ -59,10 +59,8 @@ func ParseMiniCPM(data []byte) (*MiniCPM, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *MiniCPM) Facts() config.Facts { return m.FactsAs("minicpm", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *MiniCPM) Table() table.Table {
 	t := m.Decoder().Table("minicpm")
 	names := strings.NewReplacer(".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2.")
@@ -79,7 +77,6 @@ func (m *MiniCPM) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *MiniCPM) Decoder() config.Decoder {
 	d := config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		EmbeddingScale: m.EmbeddingScale,

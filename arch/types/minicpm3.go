@@ -24,10 +24,12 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "minicpm3",
 		Architectures: []string{"MiniCPM3ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMiniCPM3(config) },
 		GGUF:          []gguf.Map{ggufMiniCPM3},
-		Docs:          arch.Docs{Variants: "low-rank or single query projection, longrope, biases, tied embeddings"},
-	})
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
+		Docs: arch.Docs{Variants: "low-rank or single query projection, longrope, biases, tied embeddings"},
+	}, ParseMiniCPM3)
 }
 
 // ParseMiniCPM3 parses the config.json of a minicpm3 model.
@@ -64,10 +66,8 @@ func ParseMiniCPM3(data []byte) (*MiniCPM3, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *MiniCPM3) Facts() config.Facts { return m.FactsAs("minicpm3", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *MiniCPM3) Table() table.Table { return m.TableAs("minicpm3") }
 
 // ggufMiniCPM3 is the mapping of minicpm3. llama.cpp has the scales of the published model, and heads of values whose

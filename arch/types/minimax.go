@@ -26,13 +26,12 @@ func init() {
 		ModelType:     "minimax",
 		Aliases:       []string{"minimax_text_01", "minimax_m1"},
 		Architectures: []string{"MiniMaxForCausalLM", "MiniMaxText01ForCausalLM", "MiniMaxM1ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMiniMax(config) },
 		Docs: arch.Docs{
 			Variants: "lightning attention and attention, experts named `w1` to `w3`, factors of the residual stream; " +
 				"MiniMax-Text-01 and M1",
 			Rules: "generic, also for experts",
 		},
-	})
+	}, ParseMiniMax)
 }
 
 // ParseMiniMax parses the config.json of a minimax model.
@@ -107,10 +106,8 @@ func (m *MiniMax) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *MiniMax) Facts() config.Facts { return m.FactsAs("minimax", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *MiniMax) Table() table.Table {
 	heads := table.HeadRows(m.Heads)
 	t := m.Decoder().OwnTable("minimax", config.Own{Mixer: func(t *table.Table, layer string, i int) bool {

@@ -23,13 +23,24 @@ func init() {
 		ModelType:     "minimax_m2",
 		Plain:         true,
 		Architectures: []string{"MiniMaxM2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMiniMaxM2(config) },
 		GGUF:          []gguf.Map{ggufMiniMaxM2},
+		Published: table.Published{
+			Experts:     table.PerExpert,
+			HuggingFace: slices.Concat(minimaxBias, table.BlockSparse[1]),
+			MLX:         slices.Concat(minimaxBias, table.BlockSparse[0]),
+		},
+		Idle: []arch.Idle{
+			{Why: "another key of the type says it", Keys: []string{"rotary_dim"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "qk_norm_type", Values: []string{`"per_layer"`}},
+			{Key: "shared_intermediate_size", Values: []string{"0"}},
+		},
 		Docs: arch.Docs{
 			Variants: "experts named `w1` to `w3`, partial rope by `rotary_dim` or `partial_rotary_factor`",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseMiniMaxM2)
 }
 
 // ParseMiniMaxM2 parses the config.json of a minimax_m2 model.
@@ -57,10 +68,8 @@ func ParseMiniMaxM2(data []byte) (*MiniMaxM2, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *MiniMaxM2) Facts() config.Facts { return m.FactsAs("minimax_m2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *MiniMaxM2) Table() table.Table {
 	t := m.Decoder().Table("minimax_m2")
 	const bias = "e_score_correction_bias"
@@ -70,7 +79,6 @@ func (m *MiniMaxM2) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *MiniMaxM2) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
 		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.Row},
@@ -90,3 +98,6 @@ var ggufMiniMaxM2 = gguf.Map{
 		gguf.HeadNorms),
 	Adjust: func(c map[string]any, f gguf.File) error { return gguf.SetPartial(c, "minimax-m2", f) },
 }
+
+// minimaxBias are the published names of tensors, after those of the table.
+var minimaxBias = []string{".mlp.gate.e_score_correction_bias", ".block_sparse_moe.e_score_correction_bias"}

@@ -15,9 +15,8 @@ func init() {
 		ModelType:     "ministral",
 		Plain:         true,
 		Architectures: []string{"MinistralForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMinistral(config) },
 		Docs:          arch.Docs{Variants: "sliding layers by `layer_types`, or all"},
-	})
+	}, ParseMinistral)
 }
 
 // ParseMinistral parses the config.json of a ministral model. It has no biases, whatever the file says.
@@ -37,13 +36,10 @@ func ParseMinistral(data []byte) (*Ministral, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Ministral) Facts() config.Facts { return m.FactsAs("ministral", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Ministral) Table() table.Table { return m.Decoder().Table("ministral") }
 
-// Decoder implements [arch.Described].
 func (m *Ministral) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense}
 }

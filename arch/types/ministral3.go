@@ -28,13 +28,12 @@ func init() {
 		Plain:         true,
 		Aliases:       []string{"mistral3"},
 		Architectures: []string{"Ministral3ForCausalLM", "Mistral3ForConditionalGeneration"},
-		Parse:         parseMistral3,
 		GGUF:          []gguf.Map{ggufMistral3},
 		TextOnly:      true,
 		Docs: arch.Docs{
 			Variants: "Ministral 3, text of Mistral Small 3 and of multimodal checkpoints; queries that grow with the position",
 		},
-	})
+	}, parseMistral3)
 }
 
 // parseMistral3 parses a configuration by the type of its text model.
@@ -88,17 +87,14 @@ func parseGrowth(o config.Object, context int) (beta float64, from int) {
 	return beta, from
 }
 
-// Facts implements [arch.Model].
 func (m *Ministral3) Facts() config.Facts { return m.FactsAs("ministral3", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Ministral3) Table() table.Table {
 	t := m.Decoder().Table("ministral3")
 	config.DropTowers(&t, "ministral3")
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Ministral3) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Growth: decoder.Growth{Beta: m.GrowthBeta, Context: m.GrowthContext},

@@ -19,15 +19,17 @@ func init() {
 		ModelType:     "mistral4",
 		Latent:        true,
 		Architectures: []string{"Mistral4ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMistral4(config) },
 		GGUF:          []gguf.Map{ggufMistral4},
 		TextOnly:      true,
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
 		Docs: arch.Docs{
 			Variants: "low-rank or single query projection, groups of experts, shared experts, dense first layers, " +
 				"yarn, growing queries",
 			Rules: "generic, also for experts",
 		},
-	})
+	}, ParseMistral4)
 }
 
 // ParseMistral4 parses the config.json of a mistral4 model.
@@ -55,10 +57,8 @@ func ParseMistral4(data []byte) (*Mistral4, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Mistral4) Facts() config.Facts { return m.FactsAs("mistral4", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Mistral4) Table() table.Table {
 	t := m.TableAs("mistral4")
 	config.DropTowers(&t, "mistral4")

@@ -19,14 +19,19 @@ func init() {
 		ModelType:     "mixtral",
 		Plain:         true,
 		Architectures: []string{"MixtralForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseMixtral(config) },
 		GGUF:          []gguf.Map{ggufLlama},
 		// In GGUF files it is a llama with experts.
+		Published: table.Published{
+			Experts:     table.PerExpert,
+			HuggingFace: table.BlockSparse[1],
+			MLX:         table.BlockSparse[0],
+		},
+		Equalizable: true,
 		Docs: arch.Docs{
 			Variants: "experts named `w1` to `w3`, stacked or separate; sliding window in all layers",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseMixtral)
 }
 
 // ParseMixtral parses the config.json of a mixtral model.
@@ -45,17 +50,14 @@ func ParseMixtral(data []byte) (*Mixtral, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Mixtral) Facts() config.Facts { return m.FactsAs("mixtral", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Mixtral) Table() table.Table {
 	t := m.Decoder().Table("mixtral")
 	t.Also(table.BlockSparse...)
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Mixtral) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
 }

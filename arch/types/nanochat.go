@@ -19,9 +19,8 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "nanochat",
 		Architectures: []string{"NanoChatForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseNanoChat(config) },
 		Docs:          arch.Docs{Variants: "norms without weights, rope that turns backwards, capped logits, biases"},
-	})
+	}, ParseNanoChat)
 }
 
 // ParseNanoChat parses the config.json of a nanochat model.
@@ -40,13 +39,10 @@ func ParseNanoChat(data []byte) (*NanoChat, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *NanoChat) Facts() config.Facts { return m.FactsAs("nanochat", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *NanoChat) Table() table.Table { return m.Decoder().Table("nanochat") }
 
-// Decoder implements [arch.Described].
 func (m *NanoChat) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm:      decoder.Norm{Unweighed: true},

@@ -20,10 +20,9 @@ func init() {
 		ModelType:     "nemotron",
 		Plain:         true,
 		Architectures: []string{"NemotronForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseNemotron(config) },
 		GGUF:          []gguf.Map{ggufNemotron},
 		Docs:          arch.Docs{Variants: "partial rope, biases, tied embeddings"},
-	})
+	}, ParseNemotron)
 }
 
 // ParseNemotron parses the config.json of a nemotron model.
@@ -39,13 +38,10 @@ func ParseNemotron(data []byte) (*Nemotron, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Nemotron) Facts() config.Facts { return m.FactsAs("nemotron", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Nemotron) Table() table.Table { return m.Decoder().Table("nemotron") }
 
-// Decoder implements [arch.Described].
 func (m *Nemotron) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm:  decoder.Norm{LayerNorm: true, Bias: true, Offset: true},

@@ -44,13 +44,22 @@ func init() {
 			"time_step_min", "mamba_dt_min",
 			"use_conv_bias", "mamba_conv_bias",
 		},
-		Parse: func(config []byte) (arch.Model, error) { return ParseNemotronH(config) },
-		GGUF:  []gguf.Map{ggufNemotronH, ggufNemotronHMoe},
+		GGUF:      []gguf.Map{ggufNemotronH, ggufNemotronHMoe},
+		Published: table.Published{Experts: table.PerExpert},
+		Chat: &arch.Chat{
+			Marks: []string{"nemotronh", "nemotron_h"}, Parser: "nemotron-3", Renderer: "nemotron-3", Thinks: true,
+		},
+		Idle: []arch.Idle{
+			{Why: "the largest initial time step", Keys: []string{"mamba_dt_max", "time_step_max"}},
+			{Why: "the reference limits steps by time_step_min alone", Keys: []string{"time_step_limit", "mamba_dt_limit"}},
+			{Why: "another key of the type says it", Keys: []string{"intermediate_size", "norm_eps", "num_hidden_layers"}},
+			{Why: "the type has no rope", Keys: []string{"partial_rotary_factor", "rope_theta"}},
+		},
 		Docs: arch.Docs{
 			Variants: "layers of Mamba 2, attention, MLPs and experts, in any order; latent experts, groups, biases",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseNemotronH)
 }
 
 // nemotronHLayers are the words for kinds of layers.
@@ -139,7 +148,6 @@ func (m *NemotronH) pattern() string {
 	return b.String()
 }
 
-// State implements [arch.Model].
 func (m *NemotronH) State() []config.LayerState {
 	list := m.KVStates(0, nil)
 	for i, kind := range m.Kinds {
@@ -153,13 +161,10 @@ func (m *NemotronH) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *NemotronH) Facts() config.Facts { return m.FactsAs("nemotron_h", config.NoRope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *NemotronH) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
-// Table implements [arch.Model].
 func (m *NemotronH) Table() table.Table {
 	hidden := int64(m.Hidden)
 	t := m.TableOf("nemotron_h", false, func(t *table.Table, layer string, i int) {

@@ -28,12 +28,11 @@ func init() {
 		ModelType:     "nemotron_nas",
 		Aliases:       []string{"nemotron-nas"},
 		Architectures: []string{"DeciLMForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseNemotronNAS(config) },
 		Docs: arch.Docs{
 			Variants: "Llama Nemotron Super and Ultra: layers of different sizes, without attention or without MLP",
 			Code:     equals("llama"),
 		},
-	})
+	}, ParseNemotronNAS)
 }
 
 // ParseNemotronNAS parses the config.json of a nemotron-nas model.
@@ -109,10 +108,8 @@ func (m *NemotronNAS) block(o config.Object) (b NASBlock) {
 	return b
 }
 
-// Facts implements [arch.Model].
 func (m *NemotronNAS) Facts() config.Facts { return m.FactsAs("nemotron_nas", m.Rope, m.Table()) }
 
-// State implements [arch.Model].
 func (m *NemotronNAS) State() []config.LayerState {
 	list := make([]config.LayerState, m.Layers)
 	for i, b := range m.Blocks {
@@ -128,7 +125,6 @@ func (m *NemotronNAS) Attention(layer int) config.Common {
 	return c
 }
 
-// Table implements [arch.Model].
 func (m *NemotronNAS) Table() table.Table {
 	hidden := int64(m.Hidden)
 	return m.TableOf("nemotron_nas", false, func(t *table.Table, layer string, i int) {

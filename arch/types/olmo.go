@@ -22,12 +22,11 @@ func init() {
 		ModelType:     "olmo",
 		Plain:         true,
 		Architectures: []string{"OlmoForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseOlmo(config) },
 		GGUF:          []gguf.Map{ggufOlmo},
 		Docs: arch.Docs{
 			Variants: "norms without weights, limited queries, keys and values, biases, tied embeddings",
 		},
-	})
+	}, ParseOlmo)
 }
 
 // ParseOlmo parses the config.json of an olmo model.
@@ -42,13 +41,10 @@ func ParseOlmo(data []byte) (*Olmo, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Olmo) Facts() config.Facts { return m.FactsAs("olmo", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Olmo) Table() table.Table { return m.Decoder().Table("olmo") }
 
-// Decoder implements [arch.Described].
 func (m *Olmo) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm: decoder.Norm{LayerNorm: true, Unweighed: true},

@@ -19,10 +19,9 @@ func init() {
 		ModelType:     "olmo2",
 		Plain:         true,
 		Architectures: []string{"Olmo2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseOlmo2(config) },
 		GGUF:          []gguf.Map{ggufOlmo2},
 		Docs:          arch.Docs{Variants: "biases, tied embeddings"},
-	})
+	}, ParseOlmo2)
 }
 
 // ParseOlmo2 parses the config.json of an olmo2 model.
@@ -35,13 +34,10 @@ func ParseOlmo2(data []byte) (*Olmo2, error) {
 	return config.Done(&Olmo2{config.ParseDense(top, o, d, config.RopeOptions{}, config.SiLU...)}, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Olmo2) Facts() config.Facts { return m.FactsAs("olmo2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Olmo2) Table() table.Table { return m.Decoder().Table("olmo2") }
 
-// Decoder implements [arch.Described].
 func (m *Olmo2) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.Row},

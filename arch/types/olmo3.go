@@ -20,11 +20,14 @@ func init() {
 		ModelType:     "olmo3",
 		Plain:         true,
 		Architectures: []string{"Olmo3ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseOlmo3(config) },
 		GGUF:          []gguf.Map{ggufOlmo2},
 		// In GGUF files it is an olmo2 with a window.
+		Idle: []arch.Idle{
+			{Why: "its ropes rotate whole heads", Keys: []string{"partial_rotary_factor"}},
+			{Why: "no rope of the type has a context before scaling", Keys: []string{"original_max_position_embeddings"}},
+		},
 		Docs: arch.Docs{Variants: "sliding layers with their own rope, biases, tied embeddings"},
-	})
+	}, ParseOlmo3)
 }
 
 // ParseOlmo3 parses the config.json of an olmo3 model.
@@ -50,13 +53,10 @@ func ParseOlmo3(data []byte) (*Olmo3, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Olmo3) Facts() config.Facts { return m.FactsAs("olmo3", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Olmo3) Table() table.Table { return m.Decoder().Table("olmo3") }
 
-// Decoder implements [arch.Described].
 func (m *Olmo3) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, SlidingRope: &m.SlidingRope, Description: decoder.Description{
 		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.Row},

@@ -23,12 +23,11 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "olmo_hybrid",
 		Architectures: []string{"OlmoHybridForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseOlmoHybrid(config) },
 		Docs: arch.Docs{
 			Variants: "gated delta nets, with or without negative eigenvalues, and attention with or without a rope",
 			Rules:    qwen35RulesDoc,
 		},
-	})
+	}, ParseOlmoHybrid)
 }
 
 // ParseOlmoHybrid parses the config.json of an olmo_hybrid model.
@@ -70,18 +69,14 @@ func (m *OlmoHybrid) parseFull(o config.Object) []bool {
 	return full
 }
 
-// State implements [arch.Model].
 func (m *OlmoHybrid) State() []config.LayerState { return m.HybridStates(m.Full, m.Delta.LayerState()) }
 
-// Facts implements [arch.Model].
 func (m *OlmoHybrid) Facts() config.Facts { return m.FactsAs("olmo_hybrid", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *OlmoHybrid) Rules() precision.Rules {
 	return config.DeltaRules(m.Layers, ".a_proj.weight", ".b_proj.weight")
 }
 
-// Table implements [arch.Model].
 func (m *OlmoHybrid) Table() table.Table {
 	hidden := int64(m.Hidden)
 	// Published checkpoints have other names for the norms of delta nets. transformers writes the second one for

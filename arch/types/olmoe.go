@@ -23,13 +23,16 @@ func init() {
 		ModelType:     "olmoe",
 		Plain:         true,
 		Architectures: []string{"OlmoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseOlmoe(config) },
 		GGUF:          []gguf.Map{ggufOlmoe},
+		Published:     table.Published{Experts: table.PerExpert},
+		Idle: []arch.Idle{
+			{Why: "the reference has no sliding layers", Keys: []string{"sliding_window"}},
+		},
 		Docs: arch.Docs{
 			Variants: "stacked, fused or separate experts, clipped queries, keys and values, biases",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseOlmoe)
 }
 
 // ParseOlmoe parses the config.json of an olmoe model.
@@ -44,13 +47,10 @@ func ParseOlmoe(data []byte) (*Olmoe, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Olmoe) Facts() config.Facts { return m.FactsAs("olmoe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Olmoe) Table() table.Table { return m.Decoder().Table("olmoe") }
 
-// Decoder implements [arch.Described].
 func (m *Olmoe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
 		HeadNorms: decoder.HeadNorms{Q: "q_norm", K: "k_norm", Over: decoder.Row},

@@ -18,11 +18,10 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "opt",
 		Architectures: []string{"OPTForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseOPT(config) },
 		Docs: arch.Docs{
 			Variants: "learned positions, with or without biases; not 350M, whose norms follow the layers",
 		},
-	})
+	}, ParseOPT)
 }
 
 // ParseOPT parses the config.json of an opt model.
@@ -55,7 +54,6 @@ func ParseOPT(data []byte) (*OPT, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *OPT) Facts() config.Facts { return m.FactsAs("opt", m.Rope, m.Table()) }
 
 // optNames are the published names of a table's tensors.
@@ -64,7 +62,6 @@ var optNames = []string{
 	"self_attn.out_proj.", "mlp.up_proj.", "fc1.", "mlp.down_proj.", "fc2.",
 }
 
-// Table implements [arch.Model].
 func (m *OPT) Table() table.Table {
 	t := m.Decoder().Table("opt")
 	t.Parts[0].Accept = []string{"decoder."}

@@ -16,9 +16,8 @@ func init() {
 		ModelType:     "orion",
 		Plain:         true,
 		Architectures: []string{"OrionForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseOrion(config) },
 		Docs:          arch.Docs{Variants: "LayerNorms, tied embeddings", Code: equals("stablelm")},
-	})
+	}, ParseOrion)
 }
 
 // ParseOrion parses the config.json of an orion model.
@@ -35,13 +34,10 @@ func ParseOrion(data []byte) (*Orion, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Orion) Facts() config.Facts { return m.FactsAs("orion", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Orion) Table() table.Table { return m.Decoder().Table("orion") }
 
-// Decoder implements [arch.Described].
 func (m *Orion) Decoder() config.Decoder {
 	return config.Decoder{
 		Dense:       &m.Dense,

@@ -24,9 +24,18 @@ func init() {
 		Plain:         true,
 		Aliases:       []string{"phi-msft"},
 		Architectures: []string{"PhiForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParsePhi(config) },
-		Docs:          arch.Docs{Variants: "Phi-1, Phi-1.5, Phi-2, also as published first; parallel blocks, norms of heads"},
-	})
+		Variants: map[string]table.Published{
+			"phi-msft": {
+				Projections: table.AsPublishedFirst,
+				HuggingFace: []string{"model.", "transformer."},
+				MLX:         []string{"model.", "transformer."},
+			},
+		},
+		Idle: []arch.Idle{
+			{Why: "heads have hidden_size / num_attention_heads channels, or the reference fails", Keys: []string{"head_dim"}},
+		},
+		Docs: arch.Docs{Variants: "Phi-1, Phi-1.5, Phi-2, also as published first; parallel blocks, norms of heads"},
+	}, ParsePhi)
 }
 
 // ParsePhi parses the config.json of a phi model.
@@ -59,7 +68,6 @@ func ParsePhi(data []byte) (*Phi, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Phi) Facts() config.Facts { return m.FactsAs("phi", m.Rope, m.Table()) }
 
 // phiNames are the names of the class of transformers, and phiFirstNames those of the first publications.
@@ -75,7 +83,6 @@ var (
 	}
 )
 
-// Table implements [arch.Model].
 func (m *Phi) Table() table.Table {
 	t := m.Decoder().Table("phi")
 	t.Parts[0].Accept = append(t.Parts[0].Accept, "transformer.")
@@ -85,7 +92,6 @@ func (m *Phi) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Phi) Decoder() config.Decoder {
 	d := decoder.Description{
 		Norm:     decoder.Norm{LayerNorm: true, Bias: true},

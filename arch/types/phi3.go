@@ -22,12 +22,16 @@ func init() {
 		ModelType:     "phi3",
 		Plain:         true,
 		Architectures: []string{"Phi3ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParsePhi3(config) },
 		GGUF:          []gguf.Map{ggufPhi3},
+		Published:     table.Published{Projections: table.Fused},
+		Fixed: []arch.Fixed{
+			{Key: "full_attn_mod", Values: []string{"1"}},
+			{Key: "interpolate_factor", Values: []string{"1"}},
+		},
 		Docs: arch.Docs{
 			Variants: "Phi-3, Phi-3.5, Phi-4: fused projections, partial rope, longrope, sliding window in all layers",
 		},
-	})
+	}, ParsePhi3)
 }
 
 // ParsePhi3 parses the config.json of a phi3 model.
@@ -73,10 +77,8 @@ func phi3Rope(o config.Object) config.Object {
 	return o
 }
 
-// Facts implements [arch.Model].
 func (m *Phi3) Facts() config.Facts { return m.FactsAs("phi3", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Phi3) Table() table.Table {
 	t := m.Decoder().Table("phi3")
 	for i := range m.Layers {
@@ -87,7 +89,6 @@ func (m *Phi3) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Phi3) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense}
 }

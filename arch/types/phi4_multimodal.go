@@ -17,12 +17,12 @@ func init() {
 		Plain:         true,
 		Aliases:       []string{"phi4mm"},
 		Architectures: []string{"Phi4MultimodalForCausalLM", "Phi4MMForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParsePhi4Multimodal(config) },
 		TextOnly:      true,
+		Published:     table.Published{Projections: table.Fused},
 		Docs: arch.Docs{
 			Variants: "text only, text of multimodal checkpoints; longrope, partial rope, sliding window",
 		},
-	})
+	}, ParsePhi4Multimodal)
 }
 
 // ParsePhi4Multimodal parses the config.json of a phi4_multimodal model.
@@ -37,10 +37,8 @@ func ParsePhi4Multimodal(data []byte) (*Phi4Multimodal, error) {
 	return &Phi4Multimodal{*m}, nil
 }
 
-// Facts implements [arch.Model].
 func (m *Phi4Multimodal) Facts() config.Facts { return m.FactsAs("phi4_multimodal", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Phi4Multimodal) Table() table.Table {
 	t := m.Phi3.Table()
 	t.ModelType = "phi4_multimodal"

@@ -25,13 +25,17 @@ func init() {
 		ModelType:     "phimoe",
 		Plain:         true,
 		Architectures: []string{"PhimoeForCausalLM", "PhiMoEForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParsePhimoe(config) },
 		GGUF:          []gguf.Map{ggufPhimoe},
+		Published: table.Published{
+			Experts:     table.PerExpert,
+			HuggingFace: table.BlockSparse[1],
+			MLX:         table.BlockSparse[0],
+		},
 		Docs: arch.Docs{
 			Variants: "experts named `w1` to `w3`, biases, longrope, sliding window in all layers",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParsePhimoe)
 }
 
 // ParsePhimoe parses the config.json of a phimoe model.
@@ -77,17 +81,14 @@ func (m *Phimoe) scaleByLength(o config.Object) {
 	}
 }
 
-// Facts implements [arch.Model].
 func (m *Phimoe) Facts() config.Facts { return m.FactsAs("phimoe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Phimoe) Table() table.Table {
 	t := m.Decoder().Table("phimoe")
 	t.Also(append([][]string{{".mlp.gate.", ".mlp.router."}}, table.BlockSparse...)...)
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Phimoe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture, Description: decoder.Description{
 		Norm:     decoder.Norm{LayerNorm: true, Bias: true},

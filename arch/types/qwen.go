@@ -18,12 +18,19 @@ func init() {
 		ModelType:     "qwen",
 		Plain:         true,
 		Architectures: []string{"QWenLMHeadModel"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseQwen(config) },
+		Idle: []arch.Idle{
+			{Why: "the context ends where it begins", Keys: []string{"use_logn_attn"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "scale_attn_weights", Values: []string{"true"}},
+			{Key: "activation", Values: []string{`"swiglu"`}},
+			{Key: "pos_emb", Values: []string{`"rotary"`}},
+		},
 		Docs: arch.Docs{
 			Variants: "fused projections; texts up to `seq_length`, beyond which the rope or the scale is another",
 			Code:     equals("qwen2"),
 		},
-	})
+	}, ParseQwen)
 }
 
 // ParseQwen parses the config.json of a qwen model. Beyond seq_length, use_dynamic_ntk replaces the rope of the whole
@@ -60,7 +67,6 @@ func ParseQwen(data []byte) (*Qwen, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Qwen) Facts() config.Facts { return m.FactsAs("qwen", m.Rope, m.Table()) }
 
 // qwenNames are the published names of a table's tensors.
@@ -71,7 +77,6 @@ var qwenNames = []string{
 	"mlp.up_proj.", "mlp.w1.", "mlp.down_proj.", "mlp.c_proj.",
 }
 
-// Table implements [arch.Model].
 func (m *Qwen) Table() table.Table {
 	t := m.Decoder().Table("qwen")
 	t.PublishedAs(table.AsPublished, qwenNames, m.JoinedQKV())
@@ -80,7 +85,6 @@ func (m *Qwen) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Qwen) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense}
 }

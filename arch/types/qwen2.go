@@ -23,13 +23,20 @@ func init() {
 			"Qwen2ForCausalLM", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration",
 			"Qwen2AudioForConditionalGeneration", "MiMoForCausalLM",
 		},
-		Parse: func(config []byte) (arch.Model, error) { return ParseQwen2(config) },
-		GGUF:  []gguf.Map{ggufQwen2},
+		GGUF:        []gguf.Map{ggufQwen2},
+		Equalizable: true,
+		Idle: []arch.Idle{
+			{Why: "it needs use_sliding_window", Keys: []string{"max_window_layers", "sliding_window"}},
+		},
+		Defaults: map[string]map[string]string{
+			"qwen2_vl": qwen2VLDefaults, "qwen2_vl_text": qwen2VLDefaults, "qwen2_5_vl": qwen2VLDefaults,
+			"qwen2_5_vl_text": qwen2VLDefaults,
+		},
 		Docs: arch.Docs{
 			Variants: "tied embeddings, sliding windows by `max_window_layers` or `layer_types`; " +
 				"text of Qwen2-VL, Qwen2.5-VL and Qwen2-Audio; MiMo 7B without its head that drafts",
 		},
-	})
+	}, ParseQwen2)
 }
 
 // ParseQwen2 parses the config.json of a qwen2 model. The biases are there whatever the file says.
@@ -47,10 +54,8 @@ func ParseQwen2(data []byte) (*Qwen2, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Qwen2) Facts() config.Facts { return m.FactsAs("qwen2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Qwen2) Table() table.Table {
 	t := m.Decoder().Table("qwen2")
 	config.DropTowers(&t, "qwen2")
@@ -58,7 +63,6 @@ func (m *Qwen2) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Qwen2) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense}
 }
@@ -72,4 +76,10 @@ var ggufQwen2 = gguf.Map{
 	},
 	Keys:    gguf.Keys(),
 	Tensors: slices.Concat(gguf.Ends(gguf.Op{}), gguf.QK, gguf.Values, gguf.MLP, gguf.PreNorms),
+}
+
+// qwen2VLDefaults are the values of absent keys where transformers' class differs. A rope_theta beside the parameters
+// of the rope is what they lack.
+var qwen2VLDefaults = map[string]string{
+	"rms_norm_eps": "1e-5", "rope_theta": "1e6", "bos_token_id": "151643", "eos_token_id": "151645",
 }

@@ -21,13 +21,16 @@ func init() {
 		ModelType:     "qwen2_moe",
 		Plain:         true,
 		Architectures: []string{"Qwen2MoeForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseQwen2Moe(config) },
 		GGUF:          []gguf.Map{ggufQwen2Moe},
+		Published:     table.Published{Experts: table.PerExpert},
+		Idle: []arch.Idle{
+			{Why: "it needs use_sliding_window", Keys: []string{"max_window_layers", "sliding_window"}},
+		},
 		Docs: arch.Docs{
 			Variants: "shared experts with a gate, stacked, fused or separate experts, dense layers in between, sliding windows",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseQwen2Moe)
 }
 
 // ParseQwen2Moe parses the config.json of a qwen2_moe model.
@@ -65,13 +68,10 @@ func alternate(o config.Object, layers int) []bool {
 	return sliding
 }
 
-// Facts implements [arch.Model].
 func (m *Qwen2Moe) Facts() config.Facts { return m.FactsAs("qwen2_moe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Qwen2Moe) Table() table.Table { return m.Decoder().Table("qwen2_moe") }
 
-// Decoder implements [arch.Described].
 func (m *Qwen2Moe) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
 }

@@ -31,16 +31,20 @@ func init() {
 		Aliases:       []string{"qwen3_vl", "qwen3_vl_text"},
 		Towers:        []string{"qwen3_vl"},
 		Architectures: []string{"Qwen3ForCausalLM", "Qwen3VLForConditionalGeneration"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseQwen3(config) },
 		GGUF:          []gguf.Map{ggufQwen3},
-		Chat:          &qwen3Chat,
+		Chat:          &arch.Chat{Marks: []string{"qwen3"}, Parser: "qwen3", Renderer: "qwen3-coder", Thinks: true},
+		Equalizable:   true,
+		Idle: []arch.Idle{
+			{Why: "it needs use_sliding_window", Keys: []string{"max_window_layers", "sliding_window"}},
+		},
+		Defaults: map[string]map[string]string{
+			"qwen3_vl": qwen3VLDefaults, "qwen3_vl_text": qwen3VLDefaults,
+		},
 		Docs: arch.Docs{
 			Variants: "biases, tied embeddings, sliding windows by `max_window_layers` or `layer_types`; text of Qwen3-VL",
 		},
-	})
+	}, ParseQwen3)
 }
-
-var qwen3Chat = arch.Chat{Marks: []string{"qwen3"}, Parser: "qwen3", Renderer: "qwen3-coder", Thinks: true}
 
 // ParseQwen3 parses the config.json of a qwen3 model.
 func ParseQwen3(data []byte) (*Qwen3, error) {
@@ -63,15 +67,12 @@ func ParseQwen3(data []byte) (*Qwen3, error) {
 	return m, nil
 }
 
-// State implements [arch.Model].
 func (m *Qwen3) State() []config.LayerState {
 	return m.KVStates(m.Window, func(i int) bool { return m.Sliding[i] })
 }
 
-// Facts implements [arch.Model].
 func (m *Qwen3) Facts() config.Facts { return m.FactsAs("qwen3", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Qwen3) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
 // Table implements [arch.Model]. Weights of linear layers are [out, in].
@@ -81,7 +82,6 @@ func (m *Qwen3) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Qwen3) Decoder() config.Decoder {
 	return config.Decoder{
 		Dense:       m.dense(),
@@ -112,3 +112,7 @@ var ggufQwen3 = gguf.Map{
 		return nil
 	},
 }
+
+// qwen3VLDefaults are the values of absent keys where transformers' class differs. A rope_theta beside the parameters
+// of the rope is what they lack.
+var qwen3VLDefaults = map[string]string{"max_position_embeddings": "128000", "rope_theta": "5e5"}

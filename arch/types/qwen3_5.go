@@ -6,6 +6,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/arch/gguf"
+	"github.com/ingotml/ingot/arch/table"
 )
 
 // Qwen35 is the configuration of model type "qwen3_5". Three of four layers are gated delta nets with a state of fixed
@@ -35,21 +36,25 @@ func init() {
 		ModelType:     "qwen3_5",
 		Aliases:       []string{"qwen3_5_text"},
 		Architectures: []string{"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseQwen35(config) },
 		GGUF:          []gguf.Map{ggufQwen35},
-		Chat:          &qwen35Chat,
+		Chat:          &arch.Chat{Marks: []string{"qwen3_5"}, Parser: "qwen3.5", Renderer: "qwen3.5", Thinks: true},
+		Published:     table.Published{NestedMLX: true},
+		Variants: map[string]table.Published{
+			"qwen3_5_text": {},
+		},
+		Idle: []arch.Idle{
+			{Why: "all layers have experts", Keys: []string{"mlp_only_layers"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "output_gate_type", Values: []string{`"silu"`, `"swish"`}},
+		},
 		Docs: arch.Docs{
 			Variants: "gated delta nets alternating with full attention; four or two input projections",
 			Rules:    qwen35RulesDoc,
 			Draft:    qwen35DraftDoc,
 			Vision:   "yes",
 		},
-	})
-}
-
-var qwen35Chat = arch.Chat{
-	Marks:  []string{"qwen3_5", "qwen3next", "qwen3_next", "qwen4exp", "qwen4_exp"},
-	Parser: "qwen3.5", Renderer: "qwen3.5", Thinks: true,
+	}, ParseQwen35)
 }
 
 const (

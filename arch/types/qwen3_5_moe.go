@@ -22,16 +22,30 @@ func init() {
 		ModelType:     "qwen3_5_moe",
 		Aliases:       []string{"qwen3_5_moe_text", "qwen3_next"},
 		Architectures: []string{"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM", "Qwen3NextForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseQwen35Moe(config) },
 		GGUF:          []gguf.Map{ggufQwen35Moe, ggufQwen3Next},
-		Chat:          &qwen35Chat,
+		Chat: &arch.Chat{
+			Marks: []string{"qwen3next", "qwen3_next"}, Parser: "qwen3.5", Renderer: "qwen3.5", Thinks: true,
+		},
+		Published: table.Published{NestedMLX: true},
+		Variants: map[string]table.Published{
+			"qwen3_5_moe_text": {},
+			"qwen3_next": {
+				Experts:     table.PerExpert,
+				Projections: table.Fused,
+				Apart:       true,
+				Shifted:     true,
+			},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "output_gate_type", Values: []string{`"silu"`, `"swish"`}},
+		},
 		Docs: arch.Docs{
 			Variants: "`qwen3_5` with experts in every layout and a shared one; `qwen3_next` keys and dense layers in between",
 			Rules:    qwen35RulesDoc,
 			Draft:    qwen35DraftDoc,
 			Vision:   "Qwen 3.5",
 		},
-	})
+	}, ParseQwen35Moe)
 }
 
 // ParseQwen35Moe parses the config.json of a qwen3_5_moe or qwen3_next model.
@@ -82,10 +96,8 @@ func (m *Qwen35Moe) HasExperts(layer int) bool {
 	return m.Experts.Count > 0 && (layer < 0 || m.Sparse[layer])
 }
 
-// Facts implements [arch.Model].
 func (m *Qwen35Moe) Facts() config.Facts { return m.FactsAs("qwen3_5_moe", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Qwen35Moe) Table() table.Table {
 	return m.table("qwen3_5_moe", func(t *table.Table, layer string, i int) {
 		if !m.HasExperts(i) {

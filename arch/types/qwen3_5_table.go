@@ -8,19 +8,15 @@ import (
 	"github.com/ingotml/ingot/arch/table"
 )
 
-// State implements [arch.Model].
 func (m *Qwen35) State() []config.LayerState { return m.HybridStates(m.Full, m.Delta.LayerState()) }
 
-// Facts implements [arch.Model].
 func (m *Qwen35) Facts() config.Facts { return m.FactsAs("qwen3_5", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Qwen35) Rules() precision.Rules {
 	return config.DeltaRules(m.Layers, ".linear_attn.in_proj_a.weight", ".linear_attn.in_proj_b.weight",
 		".linear_attn.in_proj_ba.weight")
 }
 
-// Table implements [arch.Model].
 func (m *Qwen35) Table() table.Table {
 	return m.table("qwen3_5", func(t *table.Table, layer string, _ int) {
 		m.AddMLP(t, layer+"mlp", m.Intermediate)

@@ -31,14 +31,28 @@ func init() {
 		Aliases:       []string{"qwen3_vl_moe", "qwen3_vl_moe_text"},
 		Towers:        []string{"qwen3_vl_moe"},
 		Architectures: []string{"Qwen3MoeForCausalLM", "Qwen3VLMoeForConditionalGeneration"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseQwen3Moe(config) },
 		GGUF:          []gguf.Map{ggufQwen3Moe},
-		Chat:          &qwen3Chat,
+		Published:     table.Published{Experts: table.PerExpert},
+		Variants: map[string]table.Published{
+			"qwen3_vl_moe":      {},
+			"qwen3_vl_moe_text": {},
+		},
+		Equalizable: true,
+		Idle: []arch.Idle{
+			{Why: "it needs use_sliding_window", Keys: []string{"max_window_layers", "sliding_window"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "shared_expert_intermediate_size", Values: []string{"0"}},
+			{Key: "norm_topk_prob", Values: []string{"true"}, As: []string{"qwen3_vl_moe", "qwen3_vl_moe_text"}},
+		},
+		Defaults: map[string]map[string]string{
+			"qwen3_vl_moe": qwen3VLMoeDefaults, "qwen3_vl_moe_text": qwen3VLMoeDefaults,
+		},
 		Docs: arch.Docs{
 			Variants: "stacked, fused (also transposed) or separate experts; dense layers in between; text of Qwen3-VL",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseQwen3Moe)
 }
 
 // ParseQwen3Moe parses the config.json of a qwen3_moe model.
@@ -69,18 +83,14 @@ func ParseQwen3Moe(data []byte) (*Qwen3Moe, error) {
 	return m, nil
 }
 
-// State implements [arch.Model].
 func (m *Qwen3Moe) State() []config.LayerState {
 	return m.KVStates(m.Window, func(int) bool { return true })
 }
 
-// Facts implements [arch.Model].
 func (m *Qwen3Moe) Facts() config.Facts { return m.FactsAs("qwen3_moe", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Qwen3Moe) Rules() precision.Rules { return precision.Generic(m.Layers) }
 
-// Table implements [arch.Model].
 func (m *Qwen3Moe) Table() table.Table {
 	t := m.Decoder().Table("qwen3_moe")
 	t.TransposesExperts("", "") // Qwen3-VL is published so
@@ -88,7 +98,6 @@ func (m *Qwen3Moe) Table() table.Table {
 	return t
 }
 
-// Decoder implements [arch.Described].
 func (m *Qwen3Moe) Decoder() config.Decoder {
 	return config.Decoder{
 		Dense:       m.dense(),
@@ -117,4 +126,11 @@ var ggufQwen3Moe = gguf.Map{
 		_, c["attention_bias"] = f.Shape("blk.0.attn_q.bias")
 		return gguf.SetDense(c, f)
 	},
+}
+
+// qwen3VLMoeDefaults are the values of absent keys where transformers' class differs. A rope_theta beside the
+// parameters of the rope is what they lack.
+var qwen3VLMoeDefaults = map[string]string{
+	"max_position_embeddings": "128000", "rope_theta": "5e5", "intermediate_size": "5632",
+	"moe_intermediate_size": "1408", "num_experts_per_tok": "4", "norm_topk_prob": "true",
 }

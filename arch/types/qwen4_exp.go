@@ -42,15 +42,19 @@ func init() {
 		ModelType:     "qwen4_exp",
 		Aliases:       []string{"qwen4_exp_text"},
 		Architectures: []string{"Qwen4ExpForConditionalGeneration", "Qwen4ExpForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseQwen4Exp(config) },
-		Chat:          &qwen35Chat,
-		TextOnly:      true,
+		Chat: &arch.Chat{
+			Marks: []string{"qwen4exp", "qwen4_exp"}, Parser: "qwen3.5", Renderer: "qwen3.5", Thinks: true,
+		},
+		TextOnly: true,
+		Idle: []arch.Idle{
+			{Why: "all layers have experts, whose width has a key of its own", Keys: []string{"intermediate_size"}},
+		},
 		Docs: arch.Docs{
 			Variants: "gated delta nets alternating with attention over blocks, residual streams, embeddings of n-grams, " +
 				"whole or in shards (Qwen3.8-Flash-Next)",
 			Rules: qwen35RulesDoc + "; so do indexers and what writes to residual streams; embeddings of n-grams get 8 bits",
 		},
-	})
+	}, ParseQwen4Exp)
 }
 
 // ParseQwen4Exp parses the config.json of a qwen4_exp model.
@@ -151,10 +155,8 @@ func (m *Qwen4Exp) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *Qwen4Exp) Facts() config.Facts { return m.FactsAs("qwen4_exp", m.Rope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Qwen4Exp) Rules() precision.Rules {
 	rules := config.DeltaRules(m.Layers, ".linear_attn.in_proj_a.weight", ".linear_attn.in_proj_b.weight")
 	rules.List = slices.Concat([]precision.Rule{
@@ -168,7 +170,6 @@ func (m *Qwen4Exp) Rules() precision.Rules {
 	return rules
 }
 
-// Table implements [arch.Model].
 func (m *Qwen4Exp) Table() table.Table {
 	hidden := int64(m.Hidden)
 	// In place of a last norm.
@@ -214,5 +215,4 @@ func (m *Qwen4Exp) indexer(t *table.Table, name string) {
 	t.Norm(name+".k_layernorm", dim, true)
 }
 
-// Carried implements [arch.Carrier].
 func (m *Qwen4Exp) Carried(int) int64 { return int64(m.Streams) * int64(m.Hidden) }

@@ -25,12 +25,11 @@ func init() {
 		ModelType:     "recurrent_gemma",
 		Architectures: []string{"RecurrentGemmaForCausalLM"},
 		Names:         []string{"attention_window_size", "sliding_window"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseRecurrentGemma(config) },
 		Docs: arch.Docs{
 			Variants: "RG-LRU layers with some of attention with a sliding window; widths of the recurrence, untied embeddings",
 			Rules:    "generic; the gates of the recurrence keep their type",
 		},
-	})
+	}, ParseRecurrentGemma)
 }
 
 // ParseRecurrentGemma parses the config.json of a recurrent_gemma model.
@@ -98,7 +97,6 @@ func (m *RecurrentGemma) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *RecurrentGemma) Facts() config.Facts { return m.FactsAs("recurrent_gemma", m.Rope, m.Table()) }
 
 // Rules implements [arch.Model]. The gates control how long the state remembers, and have a matrix for each head, which
@@ -113,7 +111,6 @@ func (m *RecurrentGemma) Rules() precision.Rules {
 	})
 }
 
-// Table implements [arch.Model].
 func (m *RecurrentGemma) Table() table.Table {
 	hidden, width, kernel := int64(m.Hidden), int64(m.Width), int64(m.Kernel)
 	heads, dim := int64(m.Heads), int64(m.Width/m.Heads)

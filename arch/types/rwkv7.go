@@ -31,14 +31,13 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "rwkv7",
 		Architectures: []string{"RWKV7ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseRwkv7(config) },
 		GGUF:          []gguf.Map{ggufRwkv7},
 		Docs: arch.Docs{
 			Variants: "layout of flash-linear-attention, in which `RWKV/RWKV7-*` are published",
 			Rules:    "generic; the products that give decays, rates and gates get 8 bits",
 			Code:     "[mlx-lm](https://github.com/ml-explore/mlx-lm/blob/v0.32.2/mlx_lm/models/rwkv7.py)",
 		},
-	})
+	}, ParseRwkv7)
 }
 
 // ParseRwkv7 parses the config.json of an rwkv7 model.
@@ -118,10 +117,8 @@ func (m *Rwkv7) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *Rwkv7) Facts() config.Facts { return m.FactsAs("rwkv7", config.NoRope, m.Table()) }
 
-// Rules implements [arch.Model].
 func (m *Rwkv7) Rules() precision.Rules {
 	return precision.Generic(m.Layers, precision.Rule{
 		Name: "gives decays, rates or gates", Of: precision.Quantized, Has: []string{"_lora.lora."},
@@ -130,7 +127,6 @@ func (m *Rwkv7) Rules() precision.Rules {
 	})
 }
 
-// Table implements [arch.Model].
 func (m *Rwkv7) Table() table.Table {
 	hidden := int64(m.Hidden)
 	norm := func(t *table.Table, name string) {

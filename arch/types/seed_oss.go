@@ -18,10 +18,9 @@ func init() {
 		ModelType:     "seed_oss",
 		Plain:         true,
 		Architectures: []string{"SeedOssForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseSeedOss(config) },
 		GGUF:          []gguf.Map{ggufSeedOss},
 		Docs:          arch.Docs{Variants: "biases of attention's input and output and of the MLP, tied embeddings"},
-	})
+	}, ParseSeedOss)
 }
 
 // ParseSeedOss parses the config.json of a seed_oss model.
@@ -40,13 +39,10 @@ func ParseSeedOss(data []byte) (*SeedOss, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *SeedOss) Facts() config.Facts { return m.FactsAs("seed_oss", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *SeedOss) Table() table.Table { return m.Decoder().Table("seed_oss") }
 
-// Decoder implements [arch.Described].
 func (m *SeedOss) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense}
 }

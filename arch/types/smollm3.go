@@ -22,10 +22,12 @@ func init() {
 		ModelType:     "smollm3",
 		Plain:         true,
 		Architectures: []string{"SmolLM3ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseSmolLM3(config) },
 		GGUF:          []gguf.Map{ggufSmolLM3},
-		Docs:          arch.Docs{Variants: "layers without rope, sliding layers, biases, untied embeddings"},
-	})
+		Idle: []arch.Idle{
+			{Why: "it needs use_sliding_window", Keys: []string{"max_window_layers", "sliding_window"}},
+		},
+		Docs: arch.Docs{Variants: "layers without rope, sliding layers, biases, untied embeddings"},
+	}, ParseSmolLM3)
 }
 
 // ParseSmolLM3 parses the config.json of a smollm3 model.
@@ -54,13 +56,10 @@ func ParseSmolLM3(data []byte) (*SmolLM3, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *SmolLM3) Facts() config.Facts { return m.FactsAs("smollm3", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *SmolLM3) Table() table.Table { return m.Decoder().Table("smollm3") }
 
-// Decoder implements [arch.Described].
 func (m *SmolLM3) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{RopeLayers: m.Rotates}}
 }

@@ -19,13 +19,16 @@ func init() {
 		ModelType:     "solar_open",
 		Plain:         true,
 		Architectures: []string{"SolarOpenForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseSolarOpen(config) },
 		GGUF:          []gguf.Map{ggufGlm4Moe},
+		Published:     table.Published{Experts: table.PerExpert},
+		Idle: []arch.Idle{
+			{Why: "all layers have experts, whose width has a key of its own", Keys: []string{"intermediate_size"}},
+		},
 		Docs: arch.Docs{
 			Variants: "groups of experts, shared experts, biases, tied embeddings",
 			Rules:    "generic, also for experts",
 		},
-	})
+	}, ParseSolarOpen)
 }
 
 // ParseSolarOpen parses the config.json of a solar_open model. Every layer has experts, whatever the file says.
@@ -43,13 +46,10 @@ func ParseSolarOpen(data []byte) (*SolarOpen, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *SolarOpen) Facts() config.Facts { return m.FactsAs("solar_open", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *SolarOpen) Table() table.Table { return m.Decoder().Table("solar_open") }
 
-// Decoder implements [arch.Described].
 func (m *SolarOpen) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Mixture: &m.Mixture}
 }

@@ -25,10 +25,9 @@ func init() {
 		ModelType:     "stablelm",
 		Plain:         true,
 		Architectures: []string{"StableLmForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseStableLM(config) },
 		GGUF:          []gguf.Map{ggufStableLM},
 		Docs:          arch.Docs{Variants: "partial rope, parallel blocks and norms of heads (12B), biases, tied embeddings"},
-	})
+	}, ParseStableLM)
 }
 
 // ParseStableLM parses the config.json of a stablelm model.
@@ -48,10 +47,8 @@ func ParseStableLM(data []byte) (*StableLM, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *StableLM) Facts() config.Facts { return m.FactsAs("stablelm", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *StableLM) Table() table.Table {
 	t := m.Decoder().Table("stablelm")
 	if m.QKNorm {
@@ -75,7 +72,6 @@ func eachHead(s *table.Spec) {
 	}}
 }
 
-// Decoder implements [arch.Described].
 func (m *StableLM) Decoder() config.Decoder {
 	d := decoder.Description{Norm: decoder.Norm{LayerNorm: true, Bias: true}, Parallel: m.Parallel}
 	if m.QKNorm {

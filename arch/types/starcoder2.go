@@ -19,10 +19,17 @@ func init() {
 		ModelType:     "starcoder2",
 		Plain:         true,
 		Architectures: []string{"Starcoder2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseStarcoder2(config) },
 		GGUF:          []gguf.Map{ggufStarcoder2},
-		Docs:          arch.Docs{Variants: "with and without biases, sliding window in all layers, untied embeddings"},
-	})
+		Idle: []arch.Idle{
+			{Why: "another key of the type says it", Keys: []string{"activation_function", "layer_norm_epsilon"}},
+		},
+		Fixed: []arch.Fixed{
+			{Key: "mlp_type", Values: []string{`"default"`}},
+			{Key: "norm_type", Values: []string{`"layer_norm"`}},
+			{Key: "scale_attn_weights", Values: []string{"true"}},
+		},
+		Docs: arch.Docs{Variants: "with and without biases, sliding window in all layers, untied embeddings"},
+	}, ParseStarcoder2)
 }
 
 // ParseStarcoder2 parses the config.json of a starcoder2 model.
@@ -42,13 +49,10 @@ func ParseStarcoder2(data []byte) (*Starcoder2, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Starcoder2) Facts() config.Facts { return m.FactsAs("starcoder2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Starcoder2) Table() table.Table { return m.Decoder().Table("starcoder2") }
 
-// Decoder implements [arch.Described].
 func (m *Starcoder2) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{
 		Norm:  decoder.Norm{LayerNorm: true, Bias: true},

@@ -17,10 +17,12 @@ func init() {
 		Latent:        true,
 		Aliases:       []string{"youtu_llm"},
 		Architectures: []string{"YoutuForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseYoutu(config) },
 		GGUF:          []gguf.Map{ggufDeepseek2},
-		Docs:          arch.Docs{Variants: "low-rank or single query projection, rotated pairs in either layout, biases"},
-	})
+		Idle: []arch.Idle{
+			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
+		},
+		Docs: arch.Docs{Variants: "low-rank or single query projection, rotated pairs in either layout, biases"},
+	}, ParseYoutu)
 }
 
 // ParseYoutu parses the config.json of a youtu model.
@@ -36,8 +38,6 @@ func ParseYoutu(data []byte) (*Youtu, error) {
 	return config.Done(m, o)
 }
 
-// Facts implements [arch.Model].
 func (m *Youtu) Facts() config.Facts { return m.FactsAs("youtu", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Youtu) Table() table.Table { return m.TableAs("youtu") }

@@ -27,11 +27,15 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "zamba2",
 		Architectures: []string{"Zamba2ForCausalLM"},
-		Parse:         func(config []byte) (arch.Model, error) { return ParseZamba2(config) },
+		Idle: []arch.Idle{
+			{Why: "the largest initial time step", Keys: []string{"mamba_dt_max", "time_step_max"}},
+			{Why: "the tensors say it by their names and shapes",
+				Keys: []string{"attention_head_dim", "attention_hidden_size", "head_dim", "hybrid_layer_ids", "use_conv_bias"}},
+		},
 		Docs: arch.Docs{
 			Variants: "Mamba 2 with one or more shared transformer blocks, adapters of attention, with or without a rope",
 		},
-	})
+	}, ParseZamba2)
 }
 
 // ParseZamba2 parses the config.json of a zamba2 model.
@@ -128,10 +132,8 @@ func (m *Zamba2) State() []config.LayerState {
 	return list
 }
 
-// Facts implements [arch.Model].
 func (m *Zamba2) Facts() config.Facts { return m.FactsAs("zamba2", m.Rope, m.Table()) }
 
-// Table implements [arch.Model].
 func (m *Zamba2) Table() table.Table {
 	hidden := int64(m.Hidden)
 	return m.TableOf("zamba2", false, func(t *table.Table, layer string, i int) {
@@ -193,7 +195,6 @@ func (m *Zamba2) adapters(t *table.Table, name string, number int) {
 // Carried implements [arch.Carrier]: the embeddings.
 func (m *Zamba2) Carried(layer int) int64 { return carriedTwice(m.Hidden, layer < m.Layers) }
 
-// Link implements [arch.Linked].
 func (m *Zamba2) Link(i int) int { return i }
 
 // Borrowed implements [arch.Linked]: layers share transformer blocks. Each use has adapters of its own.

@@ -23,6 +23,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/ingotml/ingot/quantize"
@@ -39,9 +40,6 @@ type Result struct {
 	Set      *statistics.Set // of the scaled model
 	Layers   int             // inputs that were scaled
 }
-
-// families are the model types whose decoder layers have the form of Llama's.
-var families = []string{"llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral"}
 
 // layout names the tensors of a layer that read one input, and the one that makes it: a norm, or a matrix whose rows
 // are the channels.
@@ -109,7 +107,7 @@ func Find(ctx context.Context, src *source.Source, set *statistics.Set, parallel
 
 // jobs lists the inputs that can be scaled.
 func (r *Result) jobs(src *source.Source, set *statistics.Set) (jobs []*job) {
-	if !slices.Contains(families, src.Model.Facts().ModelType) {
+	if !arch.Equalizable(src.Model) {
 		return nil
 	}
 	readers, names := map[*statistics.Layer][]string{}, set.Tensors()

@@ -33,7 +33,7 @@ func (x *ggufFile) addAll(g mapping.Map, config []byte) error {
 	}
 	tab := x.src.Model.Table()
 	written, err := tab.Write(have,
-		table.WriteOptions{Style: table.ForGGUF, ModelType: modelTypeOf(config)})
+		table.WriteOptions{Style: table.ForGGUF, Published: arch.Published(modelTypeOf(config))})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/table"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
@@ -72,10 +73,10 @@ func planFolder(src *source.Source, opts Options) (*folder, error) {
 		have = append(have, table.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path})
 	}
 	config, _ := src.File(source.ConfigName)
-	o := table.WriteOptions{Style: table.HuggingFace, ModelType: modelTypeOf(config.Data)}
+	o := table.WriteOptions{Style: table.HuggingFace, Published: arch.Published(modelTypeOf(config.Data))}
 	if x.packed() {
 		o.Style = table.MLX
-		shifted, err := x.shifted(o.ModelType)
+		shifted, err := x.shifted(o.Published)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +128,7 @@ func (x *folder) packed() bool {
 // imported from mlx-lm are F32, and adding 1 restores values that a narrower type holds exactly. Other models are
 // written unshifted: mlx-lm reads them and shifts them itself. The exception is Qwen3-Next, which mlx-lm does not shift
 // if its experts are stacked.
-func (x *folder) shifted(modelType string) (bool, error) {
+func (x *folder) shifted(p table.Published) (bool, error) {
 	convolves, all := false, true
 	for _, s := range x.src.Model.Table().Specs {
 		t := x.stored[s.Name]
@@ -148,7 +149,7 @@ func (x *folder) shifted(modelType string) (bool, error) {
 		}
 		all = kind != safetensors.F32
 	}
-	return convolves && (all || modelType == "qwen3_next"), nil
+	return convolves && (all || p.Shifted), nil
 }
 
 // narrow returns the narrowest type that represents all elements of a small tensor exactly, after add is added to each.

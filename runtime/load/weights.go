@@ -65,7 +65,7 @@ func loadWeights(
 	done = true
 	dtype := mlx.Float32
 	if !o.Float32 {
-		dtype = mostUsed(types, of.Facts().Wide)
+		dtype = mostUsed(types, arch.Wide(of))
 	}
 	return nn.NewWeights(dtype, tensors), nil
 }
@@ -90,7 +90,7 @@ func NewWeights(tensors map[string]*nn.Tensor, of arch.Model) *nn.Weights {
 			types[t.Packed.Scales.DType()]++
 		}
 	}
-	return nn.NewWeights(mostUsed(types, of.Facts().Wide), tensors)
+	return nn.NewWeights(mostUsed(types, arch.Wide(of)), tensors)
 }
 
 // mostUsed returns the type of activations: the type of most tensors, preferring bfloat16, then float16. float16 is too

@@ -41,7 +41,7 @@ def types():
     """Returns the names of ingot's model types that are in transformers."""
     names = set()
     for file in (REPO / "arch" / "types").glob("*.go"):
-        for row in re.findall(r"Register\(arch\.Arch\{(.*?)Parse:", file.read_text(), re.S):
+        for row in re.findall(r"Register\(arch\.Arch\{(.*?)\n\t\}, ", file.read_text(), re.S):
             names |= set(re.findall(r'ModelType:\s*"([^"]+)"', row))
             names |= {n for a in re.findall(r"Aliases:\s*\[\]string\{(.*?)\}", row, re.S) for n in re.findall(r'"([^"]+)"', a)}
     return sorted(n for n in names | {"mistral"} if n in CONFIG_MAPPING)
