@@ -117,6 +117,12 @@ var aspects = []func(t testing.TB, a arch.Arch, r record){
 			d, err := arch.DetectFamily(fmt.Appendf(nil, `{"architectures":[%q]}`, class))
 			r.add("classes", class, d, err)
 		}
+		if a.Chat != nil {
+			for _, mark := range a.Chat.Marks {
+				d, err := arch.DetectFamily(fmt.Appendf(nil, `{"architectures":[%q]}`, mark))
+				r.add("marks", mark, d, err)
+			}
+		}
 		for _, g := range a.GGUF {
 			found, err := arch.DetectGGUF(named(g.Architecture))
 			r.add("files", g.Architecture, found.Config["model_type"], err != nil)

@@ -68,6 +68,7 @@ type Table struct {
 	Specs     []Spec
 	Parts     []Part // a tensor belongs to the first part whose prefix its name has, if any
 	Droppable []Drop
+	Undivided string   // what keeps blocks from being divided over ranks; "" = nothing does
 	Spellings []string // pairs of a part of published names, and what the table has instead
 }
 

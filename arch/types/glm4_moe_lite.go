@@ -17,7 +17,7 @@ func init() {
 		Latent:        true,
 		Architectures: []string{"Glm4MoeLiteForCausalLM"},
 		GGUF:          []gguf.Map{ggufDeepseek2},
-		Chat:          &arch.Chat{Marks: []string{"glm4"}, Parser: "glm-4.7", Renderer: "glm-4.7", Thinks: true},
+		Chat:          &arch.Chat{Marks: []string{"glm4", "glm-4"}, Parser: "glm-4.7", Renderer: "glm-4.7", Thinks: true},
 		Published:     table.Published{Experts: table.PerExpert},
 		Wide:          true,
 		Idle: []arch.Idle{

@@ -41,7 +41,7 @@ func init() {
 			Experts:     table.Transposed,
 			Nested:      true,
 			HuggingFace: llama4Names,
-			MLX:         slices.Concat([]string{".mlp.switch_mlp.", ".feed_forward.experts."}, llama4Names),
+			MLX:         llama4OfMLX,
 		},
 		Docs: arch.Docs{
 			Variants: "text of Scout and Maverick: chunked attention, layers without rope, growing queries, " +
@@ -107,10 +107,7 @@ func (m *Llama4) Facts() config.Facts { return m.FactsAs("llama4", m.Rope, m.Tab
 
 func (m *Llama4) Table() table.Table {
 	t := m.Decoder().Table("llama4")
-	t.Also([]string{
-		".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.", ".feed_forward.shared_expert.", ".mlp.",
-		".feed_forward.",
-	})
+	t.Also(llama4OfMLX)
 	t.TransposesExperts(".mlp.", ".feed_forward.")
 	config.DropTowers(&t, "llama4")
 	return t
@@ -159,3 +156,6 @@ var llama4Names = []string{
 	".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.", ".feed_forward.shared_expert.",
 	".mlp.", ".feed_forward.",
 }
+
+// llama4OfMLX are the names of tensors in checkpoints of mlx-lm, after those of the table.
+var llama4OfMLX = slices.Concat([]string{".mlp.switch_mlp.", ".feed_forward.experts."}, llama4Names)

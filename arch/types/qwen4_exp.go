@@ -193,6 +193,7 @@ func (m *Qwen4Exp) Table() table.Table {
 	for _, name := range []string{"layer_multipliers", "ngram_heads_vocab_sizes", "ngram_heads_offsets"} {
 		t.Drop("it follows from the configuration", "*.ple_embedding."+name)
 	}
+	t.Undivided = "indexers and mixed streams read all heads"
 	return t
 }
 

@@ -137,8 +137,8 @@ func Parts(t table.Table, rank, size int) (map[string]Part, error) {
 	if size < 1 || rank < 0 || rank >= size {
 		return nil, fmt.Errorf("rank %d of %d: %w", rank, size, ErrRanks)
 	}
-	if why, refused := refused[t.ModelType]; refused && size > 1 {
-		return nil, fmt.Errorf("%s: %s: %w", t.ModelType, why, ErrRanks)
+	if t.Undivided != "" && size > 1 {
+		return nil, fmt.Errorf("%s: %s: %w", t.ModelType, t.Undivided, ErrRanks)
 	}
 	parts := map[string]Part{}
 	params := t.Params()
