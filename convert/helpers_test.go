@@ -118,7 +118,11 @@ func (c *checkpoint) write(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	for name, text := range c.files {
-		writeFile(t, filepath.Join(dir, name), []byte(text))
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, path, []byte(text))
 	}
 	for name, list := range c.tensors {
 		var b bytes.Buffer

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/arch/config"
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime/processor"
 )
@@ -92,6 +93,64 @@ func TestCreatedModelsLoad(t *testing.T) {
 					text = strings.Replace(tinyConfig, "{", `{"`+key+`": `+value+`,`, 1)
 				}
 				check(name, text)
+			}
+		}
+	}
+}
+
+// A pooling that cannot be computed costs a model that generates its embeddings, with a note. A model that computes
+// nothing else is refused.
+func TestPoolingIsChecked(t *testing.T) {
+	list := func(kinds ...string) string {
+		text := ""
+		for _, kind := range kinds {
+			text += `,{"type": "sentence_transformers.models.` + kind + `", "path": "1_` + kind + `"}`
+		}
+		return "[" + text[1:] + "]"
+	}
+	for _, c := range []struct{ modules, config, want string }{
+		{list("Transformer", "Pooling", "Normalize"), `{"pooling_mode": "mean"}`, ""},
+		{"", `{"pooling_mode_cls_token": true}`, ""},
+		{"", "", ""},
+		{list("Transformer", "Pooling", "Dense"), `{"pooling_mode": "mean"}`,
+			`modules.json: module "Dense" is not supported`},
+		{list("Pooling"), "", "1_Pooling/config.json, which modules.json names, is not in the image"},
+		{list("Normalize"), "", "modules.json: it lists no Pooling module"},
+		{"", `{}`, "1_Pooling/config.json: no pooling mode is set"},
+		{"", `{"pooling_mode": "attention"}`, `1_Pooling/config.json: pooling mode "attention" is not supported`},
+	} {
+		for _, headless := range []bool{false, true} {
+			config := tinyConfig
+			if headless {
+				config = strings.Replace(config, "LlamaForCausalLM", "LlamaModel", 1)
+			}
+			ck := tiny(t, config, 1)
+			if c.modules != "" {
+				ck.files["modules.json"] = c.modules
+			}
+			if c.config != "" {
+				ck.files["1_Pooling/config.json"] = c.config
+			}
+			store := openStore(t)
+			r, err := Create(t.Context(), store, modelName(t, "m"), from(ck.write(t, t.TempDir())), Options{})
+			warnings := strings.Join(r.Warnings, "\n")
+			switch {
+			case c.want != "" && headless:
+				if !errors.Is(err, source.ErrSource) || !strings.Contains(err.Error(), c.want) ||
+					!strings.Contains(err.Error(), "computes embeddings only") {
+					t.Errorf("%s %s: %v, want %s", c.modules, c.config, err, c.want)
+				}
+				continue
+			case err != nil:
+				t.Errorf("%s %s: %v", c.modules, c.config, err)
+				continue
+			case c.want != "" && !strings.Contains(warnings, c.want+": the model computes no embeddings"),
+				c.want == "" && strings.Contains(warnings, "no embeddings"):
+				t.Errorf("%s %s: warnings %s, want %q", c.modules, c.config, warnings, c.want)
+			}
+			p, err := processor.Open(store, mustResolve(t, store, "m"))
+			if err != nil || (p.Pooling.Err == nil) != (c.want == "") {
+				t.Errorf("%s %s: a run has %v, %v", c.modules, c.config, err, p.Pooling.Err)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/manifest/settings"
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 )
 
 // addFiles adds the index of the blobs' paths, with which an extracted image loads in other programs; the files that
@@ -163,7 +163,7 @@ func (p *planner) parameters(own map[string]any) (map[string]any, []string, erro
 		maps.Copy(out, params)
 	}
 	maps.Copy(out, own)
-	if err := modelfile.CheckParams(out); err != nil {
+	if err := parameters.Check(out); err != nil {
 		return nil, nil, p.src.Located(fmt.Errorf("%s: %w: %w", settings.ParamsName, source.ErrSource, err))
 	}
 	return out, warnings, nil

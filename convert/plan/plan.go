@@ -156,6 +156,12 @@ func (p *planner) addTensors(ctx context.Context) error {
 	if err := checkVision(p.src); err != nil {
 		return err
 	}
+	if warning, err = checkPooling(p.src); err != nil {
+		return err
+	}
+	if warning != "" {
+		p.plan.Warnings = append(p.plan.Warnings, warning)
+	}
 	warnings, err := p.checkTemplates(ctx)
 	if err != nil {
 		return err

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/arch/pooling"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/tokens"
 	"github.com/ingotml/ingot/tokenizer"
@@ -73,4 +75,18 @@ func checkVision(src *source.Source) error {
 		return src.Located(err)
 	}
 	return nil
+}
+
+// checkPooling reads how embeddings are pooled, as the runtime does. A model that generates only loses its embeddings
+// if that fails.
+func checkPooling(src *source.Source) (warning string, err error) {
+	_, err = pooling.Read(reader(src))
+	switch {
+	case err == nil:
+		return "", nil
+	case arch.HasHead(src.Model):
+		return fmt.Sprintf("%v: the model computes no embeddings", err), nil
+	}
+	return "", src.Located(fmt.Errorf("%w: %w: the model computes embeddings only, so it must list Transformer, Pooling "+
+		"and at most Normalize, with a pooling that ingot has (docs/models.md)", source.ErrSource, err))
 }

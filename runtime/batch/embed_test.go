@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/arch/pooling"
 	"github.com/ingotml/ingot/convert/converttest"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/runtime/embed"
 	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 	"github.com/ingotml/ingot/safetensors"
@@ -82,8 +82,8 @@ func TestEmbedEqualsTransformers(t *testing.T) {
 					}
 					inputs = append(inputs, ids)
 				}
-				for _, m := range embed.Modes() {
-					l.model.Processor.Pooling = processor.Pooling{Modes: []embed.Mode{m}}
+				for _, m := range pooling.Modes() {
+					l.model.Processor.Pooling = processor.Pooling{Modes: []pooling.Mode{m}}
 					for i, got := range embedInputs(t, l, runtime.EmbedRequest{Inputs: inputs}) {
 						x, ok := f.Lookup(fmt.Sprintf("%s/%d/%s", name, i, m))
 						if !ok {
@@ -214,7 +214,7 @@ func TestEmbedErrors(t *testing.T) {
 		}
 		return nil
 	}
-	l.model.Processor.Pooling = processor.Pooling{Modes: []embed.Mode{embed.Mean}}
+	l.model.Processor.Pooling = processor.Pooling{Modes: []pooling.Mode{pooling.Mean}}
 	inputs := [][]int32{{5, 6, 7}, {8, 9}, {10}}
 	together := embedInputs(t, l, runtime.EmbedRequest{Inputs: inputs})
 	l.batcher.onStep = nil
@@ -260,7 +260,7 @@ func TestEmbedImagePooling(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := p.EmbeddingSize(); n != 2*int(p.Config.Facts().Hidden) || err != nil ||
-		!slices.Equal(p.Pooling.Modes, []embed.Mode{embed.First, embed.Mean}) {
+		!slices.Equal(p.Pooling.Modes, []pooling.Mode{pooling.First, pooling.Mean}) {
 		t.Errorf("%d elements, %v, by %v", n, err, p.Pooling.Modes)
 	}
 	runtimetest.NoArrays(t)

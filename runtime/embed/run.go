@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/ingotml/ingot/arch/pooling"
 	"github.com/ingotml/ingot/runtime"
 )
 
 // Runner computes the embeddings of a request.
 type Runner struct {
-	Modes    []Mode
+	Modes    []pooling.Mode
 	Size     int // elements of a vector
 	Parallel int // inputs that are evaluated at once
 	// Check returns an error if an input cannot be evaluated.

@@ -5,12 +5,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ingotml/ingot/arch/pooling"
 	"github.com/ingotml/ingot/runtime"
 )
 
 // Vector computes a text's embedding from the hidden states of its tokens, in order. It sums in float64.
 type Vector struct {
-	modes    []Mode
+	modes    []pooling.Mode
 	rows     int
 	first    []float32
 	last     []float32
@@ -19,11 +20,11 @@ type Vector struct {
 	weighted []float64
 }
 
-func (p *Vector) has(m Mode) bool { return slices.Contains(p.modes, m) }
+func (p *Vector) has(m pooling.Mode) bool { return slices.Contains(p.modes, m) }
 
 // NeedsAllRows reports whether the embedding depends on other tokens than the last one. p may be nil.
 func (p *Vector) NeedsAllRows() bool {
-	return p != nil && slices.ContainsFunc(p.modes, func(m Mode) bool { return m != Last })
+	return p != nil && slices.ContainsFunc(p.modes, func(m pooling.Mode) bool { return m != pooling.Last })
 }
 
 // Reset discards all rows. p may be nil.
@@ -37,10 +38,10 @@ func (p *Vector) Reset() {
 func (p *Vector) Add(rows []float32, width int) {
 	for row := range slices.Chunk(rows, width) {
 		p.rows++
-		if p.rows == 1 && p.has(First) {
+		if p.rows == 1 && p.has(pooling.First) {
 			p.first = slices.Clone(row)
 		}
-		if p.has(Max) {
+		if p.has(pooling.Max) {
 			if p.max == nil {
 				p.max = slices.Clone(row)
 			}
@@ -48,10 +49,10 @@ func (p *Vector) Add(rows []float32, width int) {
 				p.max[i] = max(p.max[i], v)
 			}
 		}
-		if p.has(Mean) || p.has(MeanSqrt) {
+		if p.has(pooling.Mean) || p.has(pooling.MeanSqrt) {
 			p.sum = addRow(p.sum, row, 1)
 		}
-		if p.has(Weighted) {
+		if p.has(pooling.Weighted) {
 			p.weighted = addRow(p.weighted, row, float64(p.rows))
 		}
 	}
@@ -85,17 +86,17 @@ func (p *Vector) Elements(dimensions int) ([]float32, error) {
 	n := float64(p.rows)
 	for _, m := range p.modes {
 		switch m {
-		case First:
+		case pooling.First:
 			plain(p.first)
-		case Max:
+		case pooling.Max:
 			plain(p.max)
-		case Mean:
+		case pooling.Mean:
 			scaled(p.sum, 1/n)
-		case MeanSqrt:
+		case pooling.MeanSqrt:
 			scaled(p.sum, 1/math.Sqrt(n))
-		case Weighted:
+		case pooling.Weighted:
 			scaled(p.weighted, 2/(n*(n+1)))
-		case Last:
+		case pooling.Last:
 			plain(p.last)
 		}
 	}

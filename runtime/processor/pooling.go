@@ -4,58 +4,25 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/arch/pooling"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/runtime/embed"
 )
 
 // Pooling says how embeddings are pooled from the final hidden states.
 type Pooling struct {
-	Modes []embed.Mode
+	Modes []pooling.Mode
 	Err   error // why the model has no embeddings
 }
-
-// Files of sentence-transformers: its list of modules, and the configuration of the Pooling module.
-const (
-	modulesName    = "modules.json"
-	defaultPooling = "1_Pooling/config.json" // if there is no list
-)
 
 // pooling returns the pooling that the image configures; by default it takes the last token. An invalid configuration
 // fails only requests for embeddings: the model can still generate.
 func (f Files) pooling() Pooling {
-	modes, err := f.poolModes()
+	modes, err := pooling.Read(func(name string) ([]byte, error) { return f.read(manifest.KindFile, name) })
 	if err != nil {
 		return Pooling{Err: fmt.Errorf("%w: %w", err, runtime.ErrEmbedding)}
 	}
 	return Pooling{Modes: modes}
-}
-
-func (f Files) poolModes() ([]embed.Mode, error) {
-	b, err := f.read(manifest.KindFile, modulesName)
-	if err != nil {
-		return nil, err
-	}
-	name := defaultPooling
-	if b != nil {
-		if name, err = embed.PoolingConfig(b); err != nil {
-			return nil, fmt.Errorf("%s: %w", modulesName, err)
-		}
-	}
-	config, err := f.read(manifest.KindFile, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case config == nil && b == nil:
-		return []embed.Mode{embed.Last}, nil
-	case config == nil:
-		return nil, fmt.Errorf("%s, which %s names, is not in the image", name, modulesName)
-	}
-	modes, err := embed.ParsePooling(config)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return modes, nil
 }
 
 // CheckHead returns an error if the model computes embeddings only.

@@ -1,4 +1,6 @@
-package embed
+// Package pooling reads how embeddings are pooled from a model's final hidden states: the files of
+// sentence-transformers. What makes an image and what runs it both use it.
+package pooling
 
 import (
 	"encoding/json"
@@ -46,9 +48,44 @@ func Modes() (modes []Mode) {
 	return modes
 }
 
-// PoolingConfig returns the name of the Pooling module's configuration. It rejects modules that would transform the
+// Files of sentence-transformers: its list of modules, and the configuration of the Pooling module.
+const (
+	modulesName = "modules.json"
+	defaultName = "1_Pooling/config.json" // if there is no list
+)
+
+// Read returns the pooling of a model whose files read returns; nil stands for a missing one. By default it is the last
+// token. An error names the file.
+func Read(read func(name string) ([]byte, error)) ([]Mode, error) {
+	modules, err := read(modulesName)
+	if err != nil {
+		return nil, err
+	}
+	name := defaultName
+	if modules != nil {
+		if name, err = configName(modules); err != nil {
+			return nil, fmt.Errorf("%s: %w", modulesName, err)
+		}
+	}
+	config, err := read(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case config == nil && modules == nil:
+		return []Mode{Last}, nil
+	case config == nil:
+		return nil, fmt.Errorf("%s, which %s names, is not in the image", name, modulesName)
+	}
+	modes, err := parse(config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return modes, nil
+}
+
+// configName returns the name of the Pooling module's configuration. It rejects modules that would transform the
 // vectors, because they are not implemented. Vectors are normalized with or without a Normalize module.
-func PoolingConfig(modules []byte) (name string, err error) {
+func configName(modules []byte) (name string, err error) {
 	var list []struct {
 		Path string `json:"path"`
 		Type string `json:"type"`
@@ -74,9 +111,9 @@ func PoolingConfig(modules []byte) (name string, err error) {
 	return name, nil
 }
 
-// ParsePooling parses the configuration of a Pooling module: one boolean for each mode up to sentence-transformers 5.1,
+// parse parses the configuration of a Pooling module: one boolean for each mode up to sentence-transformers 5.1,
 // later pooling_mode with a name or a list of names.
-func ParsePooling(config []byte) ([]Mode, error) {
+func parse(config []byte) ([]Mode, error) {
 	var c map[string]json.RawMessage
 	if err := pyjson.Unmarshal(config, &c); err != nil {
 		return nil, err
