@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/processor"
@@ -103,8 +104,8 @@ func TestParametersAgree(t *testing.T) {
 	}
 	s := openStore(t)
 	lines := slices.Repeat([]modelfile.Command{stop(strings.Repeat("x", limits.StopText))}, limits.Stops)
-	for _, p := range modelfile.Parameters() {
-		if p.Type == modelfile.Int || p.Type == modelfile.Float {
+	for _, p := range parameters.All() {
+		if p.Type == parameters.Int || p.Type == parameters.Float {
 			for _, v := range []float64{p.Min, p.Max} {
 				if v-v == 0 {
 					lines = append(lines, modelfile.Command{Name: modelfile.Parameter, Key: p.Name, Value: fmt.Sprintf("%.0f", v)})

@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/recipe"
 )
@@ -200,12 +200,12 @@ func TestUnknownParserWarns(t *testing.T) {
 
 // Every parameter value survives a round trip.
 func TestParameterValues(t *testing.T) {
-	for _, p := range modelfile.Parameters() {
+	for _, p := range parameters.All() {
 		if p.Deprecated {
 			continue
 		}
-		value := map[modelfile.ParameterType]string{modelfile.Int: "1", modelfile.Float: "0.25", modelfile.Bool: "false",
-			modelfile.Strings: "a b"}[p.Type]
+		value := map[parameters.Type]string{parameters.Int: "1", parameters.Float: "0.25", parameters.Bool: "false",
+			parameters.Strings: "a b"}[p.Type]
 		params, _, err := parsed(t, "FROM x\nPARAMETER "+p.Name+" "+value).Params()
 		if err != nil {
 			t.Fatal(err)

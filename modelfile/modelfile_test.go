@@ -195,21 +195,6 @@ func TestParams(t *testing.T) {
 	}
 }
 
-func TestParameterTable(t *testing.T) {
-	ps := Parameters()
-	if !slices.IsSortedFunc(ps, func(a, b ParameterInfo) int { return strings.Compare(a.Name, b.Name) }) {
-		t.Error("the table is not sorted")
-	}
-	for _, p := range ps {
-		if (p.Help == "") != p.Deprecated {
-			t.Errorf("%s: a parameter has a help line, a deprecated one has none", p.Name)
-		}
-		if (p.Type == Int || p.Type == Float) && p.Min >= p.Max {
-			t.Errorf("%s: range from %v to %v", p.Name, p.Min, p.Max)
-		}
-	}
-}
-
 func TestFormat(t *testing.T) {
 	f := &File{Commands: []Command{
 		{Name: From, Value: "./x y"},

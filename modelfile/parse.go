@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/internal/limits/filekind"
+	"github.com/ingotml/ingot/modelfile/parameters"
 )
 
 // MaxSize bounds a Modelfile in bytes. Only license texts make one large.
@@ -161,8 +162,8 @@ func (p *parser) checkKey(n, at int, c Command) error {
 		}
 		return nil
 	}
-	if _, ok := LookupParameter(c.Key); !ok {
-		return p.errorAt(n, at, "unknown parameter (known: "+strings.Join(parameterNames(), ", ")+")", c.Key)
+	if _, ok := parameters.Lookup(c.Key); !ok {
+		return p.errorAt(n, at, "unknown parameter (known: "+strings.Join(parameters.Names(), ", ")+")", c.Key)
 	}
 	return nil
 }
@@ -181,7 +182,7 @@ func checkValue(c Command) string {
 			return "REQUIRES needs a version such as 0.19.0"
 		}
 	case Parameter:
-		_, msg := parameterValue(c.Key, c.Value)
+		_, msg := parameters.Parse(c.Key, c.Value)
 		return msg
 	}
 	return ""

@@ -34,12 +34,16 @@ var ErrSampling = fault.Register(errors.New("bad sampling parameters"), fault.Ki
 
 // Check returns an error if a parameter is not finite or a bias too large.
 func (s Sampling) Check() error {
-	for _, p := range requestParameters {
-		if p.number == nil {
-			continue
-		}
-		if v := *p.number(&s); math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s is %v: %w", p.name, v, ErrSampling)
+	for _, p := range []struct {
+		name  string
+		value float64
+	}{
+		{"temperature", s.Temperature}, {"typical_p", s.TypicalP}, {"top_p", s.TopP}, {"min_p", s.MinP},
+		{"repeat_penalty", s.RepeatPenalty}, {"presence_penalty", s.PresencePenalty},
+		{"frequency_penalty", s.FrequencyPenalty},
+	} {
+		if math.IsNaN(p.value) || math.IsInf(p.value, 0) {
+			return fmt.Errorf("%s is %v: %w", p.name, p.value, ErrSampling)
 		}
 	}
 	for id, v := range s.LogitBias {

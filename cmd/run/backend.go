@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/cmd/cli/engines"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
@@ -92,11 +93,11 @@ func (b *localBackend) generate(ctx context.Context, request modelRequest) iter.
 func (b *localBackend) prepare(
 	ctx context.Context, q modelRequest,
 ) (r runtime.Request, reader prompt.Reader, err error) {
-	d, err := b.model.Processor().Defaults().With(q.parameters)
+	set, err := parameters.Of(q.parameters)
 	if err != nil {
 		return r, reader, err
 	}
-	r = b.request(d)
+	r = b.request(b.model.Processor().Defaults().With(set))
 	r.Format = q.format
 	switch {
 	case q.prompt.ids != nil:

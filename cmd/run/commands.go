@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/settings"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 )
 
 // sessionCommand is a slash command of a session. Its name has one or two words.
@@ -189,12 +190,12 @@ func (s *session) setParameter(_ context.Context, rest string) error {
 		_, err := io.WriteString(s.Out, cli.ParameterHelp())
 		return err
 	}
-	p, ok := modelfile.LookupParameter(name)
+	p, ok := parameters.Lookup(name)
 	if !ok {
 		return fmt.Errorf("unknown parameter %q; /set parameter lists them", name)
 	}
 	values := []string{value}
-	if p.Type == modelfile.Strings {
+	if p.Type == parameters.Strings {
 		values = words(value)
 	}
 	file := &modelfile.File{}

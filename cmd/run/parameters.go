@@ -6,22 +6,22 @@ import (
 
 	"github.com/ingotml/ingot/cmd/cli"
 	"github.com/ingotml/ingot/manifest/settings"
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/spf13/pflag"
 )
 
 // addParameterFlags adds the flags of the table of parameters.
 func addParameterFlags(f *pflag.FlagSet) {
-	for _, p := range modelfile.Parameters() {
+	for _, p := range parameters.All() {
 		switch {
 		case p.Flag.Name == "":
-		case p.Type == modelfile.Float:
+		case p.Type == parameters.Float:
 			f.Float64(p.Flag.Name, float64(p.Flag.Default), p.Flag.Help)
-		case p.Type == modelfile.Int:
+		case p.Type == parameters.Int:
 			f.Int(p.Flag.Name, p.Flag.Default, p.Flag.Help)
-		case p.Type == modelfile.Bool:
+		case p.Type == parameters.Bool:
 			f.Bool(p.Flag.Name, p.Flag.Default != 0, p.Flag.Help)
-		case p.Type == modelfile.Strings:
+		case p.Type == parameters.Strings:
 			f.StringArray(p.Flag.Name, nil, p.Flag.Help)
 		}
 		if l := f.Lookup(p.Flag.Name); l != nil && p.DefaultText() != "" {
@@ -32,12 +32,12 @@ func addParameterFlags(f *pflag.FlagSet) {
 
 // checkParameters returns an error if a flag's number is outside the range of its parameter.
 func checkParameters(f *pflag.FlagSet) error {
-	for _, p := range modelfile.Parameters() {
+	for _, p := range parameters.All() {
 		if p.Flag.Name == "" || !f.Changed(p.Flag.Name) {
 			continue
 		}
 		number, err := f.GetFloat64(p.Flag.Name)
-		if p.Type == modelfile.Int {
+		if p.Type == parameters.Int {
 			var whole int
 			whole, err = f.GetInt(p.Flag.Name)
 			number = float64(whole)
@@ -56,7 +56,7 @@ func checkParameters(f *pflag.FlagSet) error {
 func allParameters(set map[string]any) string {
 	var b strings.Builder
 	b.WriteString(settings.ParameterText(set))
-	for _, p := range modelfile.Parameters() {
+	for _, p := range parameters.All() {
 		if _, isSet := set[p.Name]; !isSet && p.DefaultText() != "" {
 			fmt.Fprintf(&b, "%s %s (default)\n", p.Name, p.DefaultText())
 		}
@@ -67,19 +67,19 @@ func allParameters(set map[string]any) string {
 // flagParameters returns the parameters that flags set, by their Modelfile names.
 func flagParameters(f *pflag.FlagSet) map[string]any {
 	set := map[string]any{}
-	for _, p := range modelfile.Parameters() {
+	for _, p := range parameters.All() {
 		if p.Flag.Name == "" || !f.Changed(p.Flag.Name) {
 			continue
 		}
 		// The flags have these types, so that reading them does not fail.
 		switch p.Type {
-		case modelfile.Float:
+		case parameters.Float:
 			set[p.Name], _ = f.GetFloat64(p.Flag.Name)
-		case modelfile.Int:
+		case parameters.Int:
 			set[p.Name], _ = f.GetInt(p.Flag.Name)
-		case modelfile.Bool:
+		case parameters.Bool:
 			set[p.Name], _ = f.GetBool(p.Flag.Name)
-		case modelfile.Strings:
+		case parameters.Strings:
 			set[p.Name], _ = f.GetStringArray(p.Flag.Name)
 		}
 	}

@@ -5,13 +5,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/cmd/cli"
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 )
 
 // Run has every flag that the table of parameters names, and those of the language are parameters of requests.
 func TestParameterFlags(t *testing.T) {
 	f := runCommand(&cli.App{}).Flags()
-	for _, p := range modelfile.RequestParameters() {
+	for _, p := range parameters.OfRequests() {
 		if p.Flag.Name != "" && f.Lookup(p.Flag.Name) == nil {
 			t.Errorf("run has no flag --%s", p.Flag.Name)
 		}

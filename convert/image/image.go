@@ -25,6 +25,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -80,7 +81,7 @@ func (i *Image) Modelfile() (*modelfile.File, []string, error) {
 			list, err = messages(text)
 		case manifest.KindParams:
 			var left []string
-			list, left, err = parameters(text)
+			list, left, err = readParameters(text)
 			warnings = append(warnings, left...)
 		}
 		if err != nil {
@@ -103,8 +104,8 @@ func messages(text []byte) ([]modelfile.Command, error) {
 	return out, nil
 }
 
-// parameters reads Ollama's parameters: numbers, bools, texts and lists of texts by name.
-func parameters(text []byte) (list []modelfile.Command, left []string, err error) {
+// readParameters reads Ollama's parameters: numbers, bools, texts and lists of texts by name.
+func readParameters(text []byte) (list []modelfile.Command, left []string, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var values map[string]any
@@ -117,7 +118,7 @@ func parameters(text []byte) (list []modelfile.Command, left []string, err error
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if p, ok := modelfile.LookupParameter(name); !ok || p.Deprecated {
+		if p, ok := parameters.Lookup(name); !ok || p.Deprecated {
 			left = append(left, fmt.Sprintf("the parameter %s has no effect in ingot", clip.Text(name, 80)))
 			continue
 		}

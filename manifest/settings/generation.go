@@ -7,7 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/internal/limits/clip"
 	"github.com/ingotml/ingot/internal/limits/pyjson"
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 )
 
 // GenerationParameters returns the parameters of a generation_config.json that a Modelfile can also set. End-of-text
@@ -23,8 +23,8 @@ func GenerationParameters(data []byte) (params map[string]any, warnings []string
 		if !ok || string(raw) == "null" {
 			return
 		}
-		p, _ := modelfile.LookupParameter(name)
-		whole := p.Type == modelfile.Int
+		p, _ := parameters.Lookup(name)
+		whole := p.Type == parameters.Int
 		var v float64
 		if json.Unmarshal(raw, &v) != nil || !(v >= least && v <= p.Max) || whole && v != math.Trunc(v) {
 			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s is invalid and ignored",

@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 )
 
 // Texts are the texts and settings in an image, beside its weights and its configuration.
@@ -175,9 +176,9 @@ func expressible(c modelfile.Command) bool {
 func ParameterText(params map[string]any) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		p, _ := modelfile.LookupParameter(name)
+		p, _ := parameters.Lookup(name)
 		for _, v := range ParameterValues(params[name]) {
-			if p.Type == modelfile.Strings {
+			if p.Type == parameters.Strings {
 				v = fmt.Sprintf("%q", v)
 			}
 			fmt.Fprintf(&b, "%s %s\n", name, v)

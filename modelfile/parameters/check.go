@@ -1,4 +1,4 @@
-package modelfile
+package parameters
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // Values describes the valid values, such as "number, 0 to 1".
-func (p ParameterInfo) Values() string {
+func (p Info) Values() string {
 	switch {
 	case p.Type != Int && p.Type != Float || math.IsInf(p.Min, 0) && math.IsInf(p.Max, 0):
 		return string(p.Type)
@@ -24,7 +24,7 @@ func (p ParameterInfo) Values() string {
 func bound(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // DefaultText formats the default of requests, or returns "" if it is Go's zero value.
-func (p ParameterInfo) DefaultText() string {
+func (p Info) DefaultText() string {
 	if p.Default == nil {
 		return ""
 	}
@@ -32,16 +32,17 @@ func (p ParameterInfo) DefaultText() string {
 }
 
 // Check returns an error if a number is outside the parameter's range.
-func (p ParameterInfo) Check(v float64) error {
+func (p Info) Check(v float64) error {
 	if v >= p.Min && v <= p.Max { // false for NaN
 		return nil
 	}
 	return fmt.Errorf("must be between %s and %s", bound(p.Min), bound(p.Max))
 }
 
-func parameterNames() []string {
+// Names returns the names of the parameters of the language that have an effect, sorted.
+func Names() []string {
 	var out []string
-	for _, p := range parameters {
+	for _, p := range table {
 		if !p.Deprecated {
 			out = append(out, p.Name)
 		}
@@ -49,10 +50,9 @@ func parameterNames() []string {
 	return out
 }
 
-// parameterValue parses the value of a known parameter as int64, float64, bool or string. If it fails, it returns the
-// problem.
-func parameterValue(name, value string) (any, string) {
-	p, _ := LookupParameter(name)
+// Parse parses the value of a known parameter as int64, float64, bool or string. If it fails, it returns the problem.
+func Parse(name, value string) (any, string) {
+	p, _ := Lookup(name)
 	var v any
 	var number float64
 	var err error
@@ -98,11 +98,11 @@ func CheckStops(list []string) error {
 	return nil
 }
 
-// CheckParams checks the parameters of an image: the types and ranges of those that are known. Numbers may be any type
+// Check checks the parameters of an image: the types and ranges of those that are known. Numbers may be any type
 // of them.
-func CheckParams(params map[string]any) error {
+func Check(params map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		p, ok := LookupParameter(name)
+		p, ok := Lookup(name)
 		if !ok || p.Deprecated || params[name] == nil {
 			continue
 		}
@@ -119,7 +119,7 @@ func CheckParams(params map[string]any) error {
 			}
 		case p.Type == Strings || p.Type == Bool && !isBool || (p.Type == Int || p.Type == Float) && !isNumber ||
 			p.Type == Int && number != math.Trunc(number):
-			return fmt.Errorf("parameter %s is %s, which is not %s %s", name, clip.Line(fmt.Sprint(v), maxQuoted),
+			return fmt.Errorf("parameter %s is %s, which is not %s %s", name, clip.Line(fmt.Sprint(v), 40),
 				article(p.Type), p.Type)
 		case p.Type != Bool:
 			if err := p.Check(number); err != nil {
@@ -146,7 +146,7 @@ func texts(v any) ([]string, bool) {
 	return out, ok
 }
 
-func article(t ParameterType) string {
+func article(t Type) string {
 	switch t {
 	case Int:
 		return "an"
@@ -154,33 +154,4 @@ func article(t ParameterType) string {
 		return "either"
 	}
 	return "a"
-}
-
-// Params returns the parameters that the file sets, by name, as int64, float64, bool or []string. Deprecated parameters
-// are omitted with a warning.
-func (f *File) Params() (params map[string]any, warnings []string, err error) {
-	params = map[string]any{}
-	for _, c := range f.All(Parameter) {
-		p, ok := LookupParameter(c.Key)
-		if !ok {
-			return nil, nil, f.Errorf(c, "unknown parameter")
-		}
-		v, msg := parameterValue(c.Key, c.Value)
-		if msg != "" {
-			return nil, nil, f.Errorf(c, "%s", msg)
-		}
-		switch {
-		case p.Deprecated:
-			warnings = append(warnings, f.Errorf(c, "the parameter is deprecated and has no effect").Error())
-		case p.Type == Strings:
-			list, _ := params[c.Key].([]string)
-			if len(list) == limits.Stops {
-				return nil, nil, f.Errorf(c, "parameter %s has more than %d texts", c.Key, limits.Stops)
-			}
-			params[c.Key] = append(list, v.(string))
-		default:
-			params[c.Key] = v
-		}
-	}
-	return params, warnings, nil
 }

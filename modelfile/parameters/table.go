@@ -1,25 +1,31 @@
-package modelfile
+// Package parameters has the parameters of requests: one table with their names in each API and on the command line,
+// their ranges and defaults, and one struct for their values.
+//
+// Contract:
+//   - A [Set] holds what a Modelfile, an image or a request sets. A member that is nil is not set.
+//   - The table, [All] and [OfRequests], is sorted by name. It does not change.
+package parameters
 
 import (
 	"math"
 	"slices"
 )
 
-// ParameterType is the type of a parameter's value.
-type ParameterType string
+// Type is the type of a parameter's value.
+type Type string
 
 // The types of parameters. A Strings parameter can be given several times. For the others, the last value wins.
 const (
-	Int     ParameterType = "integer"
-	Float   ParameterType = "number"
-	Bool    ParameterType = "true or false"
-	Strings ParameterType = "text"
+	Int     Type = "integer"
+	Float   Type = "number"
+	Bool    Type = "true or false"
+	Strings Type = "text"
 )
 
-// ParameterInfo describes a parameter.
-type ParameterInfo struct {
+// Info describes a parameter.
+type Info struct {
 	Name       string // in Modelfiles, and in the options of Ollama's API
-	Type       ParameterType
+	Type       Type
 	Min, Max   float64 // range of a number, inclusive
 	Help       string
 	Deprecated bool // accepted with a warning and ignored
@@ -41,8 +47,8 @@ type Flag struct {
 
 var unbounded = math.Inf(1)
 
-// parameters lists all parameters of the language, sorted by name.
-var parameters = []ParameterInfo{
+// table lists all parameters of the language, sorted by name.
+var table = []Info{
 	{
 		Name: "draft_num_predict", Type: Int, Min: 0, Max: 1024, Help: "draft depth in tokens per step; 0 = no drafting",
 		Request: true,
@@ -125,7 +131,7 @@ var parameters = []ParameterInfo{
 
 // extensions lists what only requests have, sorted by name. A Modelfile does not know these names, and their types are
 // those of the requests. The command line has its own options for their flags.
-var extensions = []ParameterInfo{
+var extensions = []Info{
 	{
 		Name: "deadline_ms", Type: Int, Help: "time for the whole response, else an error; 0 = no limit",
 		Request: true, OpenAI: []string{"deadline_ms"}, Anthropic: "deadline_ms",
@@ -147,21 +153,44 @@ var extensions = []ParameterInfo{
 	},
 }
 
-// Parameters returns all parameters of the language, sorted by name.
-func Parameters() []ParameterInfo { return slices.Clone(parameters) }
+// API is an API whose requests name parameters.
+type API int
 
-// RequestParameters returns what requests can set: parameters of the language, then those that only requests have.
-func RequestParameters() []ParameterInfo {
-	all := slices.Concat(parameters, extensions)
-	return slices.DeleteFunc(all, func(p ParameterInfo) bool { return !p.Request })
+// The APIs. The names of Ollama's options are those of Modelfiles.
+const (
+	Ollama API = iota
+	OpenAI
+	Anthropic
+)
+
+// Names returns a parameter's names in an API, or none.
+func (p Info) Names(a API) []string {
+	switch {
+	case a == Ollama && p.Request:
+		return []string{p.Name}
+	case a == OpenAI:
+		return p.OpenAI
+	case a == Anthropic && p.Anthropic != "":
+		return []string{p.Anthropic}
+	}
+	return nil
 }
 
-// LookupParameter finds a parameter by its name.
-func LookupParameter(name string) (ParameterInfo, bool) {
-	for _, p := range parameters {
+// All returns all parameters of the language, sorted by name.
+func All() []Info { return slices.Clone(table) }
+
+// OfRequests returns what requests can set: parameters of the language, then those that only requests have.
+func OfRequests() []Info {
+	all := slices.Concat(table, extensions)
+	return slices.DeleteFunc(all, func(p Info) bool { return !p.Request })
+}
+
+// Lookup finds a parameter by its name.
+func Lookup(name string) (Info, bool) {
+	for _, p := range table {
 		if p.Name == name {
 			return p, true
 		}
 	}
-	return ParameterInfo{}, false
+	return Info{}, false
 }

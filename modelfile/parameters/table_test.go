@@ -1,20 +1,19 @@
-package modelfile
+package parameters
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "rewrite the table in docs/run.md")
 
 const (
-	page  = "../docs/run.md"
-	begin = "<!-- parameters: written by `go test ./modelfile -update` -->\n"
+	page  = "../../docs/run.md"
+	begin = "<!-- parameters: written by `go test ./modelfile/parameters -update` -->\n"
 	end   = "<!-- end of parameters -->\n"
 )
 
@@ -36,7 +35,7 @@ func TestPageHasTheTable(t *testing.T) {
 		return
 	}
 	if string(b) != want {
-		t.Errorf("%s differs from the table: run `go test ./modelfile -update`", page)
+		t.Errorf("%s differs from the table: run `go test ./modelfile/parameters -update`", page)
 	}
 }
 
@@ -51,7 +50,7 @@ func parameterRows() string {
 		}
 		return "`" + strings.Join(names, "`, `") + "`"
 	}
-	for _, p := range RequestParameters() {
+	for _, p := range OfRequests() {
 		flag, standard := p.Flag.Name, ""
 		if flag != "" {
 			flag = "--" + flag
@@ -68,7 +67,7 @@ func parameterRows() string {
 // Flags and names of an API belong to one parameter each, and only requests have them.
 func TestNamesAreDistinct(t *testing.T) {
 	owners := map[string]string{}
-	for _, p := range append(Parameters(), extensions...) {
+	for _, p := range append(All(), extensions...) {
 		if !p.Request && (p.Default != nil || p.OpenAI != nil || p.Anthropic != "" || p.Flag.Name != "") {
 			t.Errorf("%s: requests do not have it, but it has a default or a name in an API", p.Name)
 		}
@@ -87,53 +86,17 @@ func TestNamesAreDistinct(t *testing.T) {
 	}
 }
 
-func TestGiven(t *testing.T) {
-	type nested struct {
-		Seed *int64 `json:"seed"`
+func TestParameterTable(t *testing.T) {
+	ps := All()
+	if !slices.IsSortedFunc(ps, func(a, b Info) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("the table is not sorted")
 	}
-	from := struct {
-		nested
-		Temperature *float64 `json:"temperature"`
-		TopK        *int     `json:"top_k"`
-		Repeat      *float64 `json:"repetition_penalty"`
-		Stop        []string `json:"stop"`
-		IgnoreEOS   bool     `json:"ignore_eos"`
-		Most        *int     `json:"max_output_tokens"`
-		Other       *int     `json:"num_gpu"`
-	}{
-		nested: nested{new(int64(3))}, Temperature: new(0.0), Repeat: new(1.5), Stop: []string{}, IgnoreEOS: true,
-		Most: new(9), Other: new(1),
-	}
-	var got []string
-	for p, v := range Given(OpenAI, &from) {
-		got = append(got, fmt.Sprintf("%s %T", p.Name, v))
-	}
-	want := []string{
-		"num_predict *int", "repeat_penalty *float64", "seed *int64", "stop []string", "temperature *float64",
-		"ignore_eos bool",
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	got = nil
-	for p := range Given(Anthropic, from) {
-		got = append(got, p.Name)
-	}
-	if d := cmp.Diff([]string{"temperature"}, got); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestSetMember(t *testing.T) {
-	type texts []string
-	var to struct {
-		Stop texts `json:"stop"`
-		TopK *int  `json:"top_k"`
-	}
-	if !SetMember(&to, "stop", []string{"a"}) || to.Stop[0] != "a" || !SetMember(&to, "top_k", new(4)) || *to.TopK != 4 {
-		t.Errorf("%+v", to)
-	}
-	if SetMember(&to, "top_p", 0.5) || SetMember(&to, "top_k", "x") {
-		t.Errorf("a member that does not exist, or has another type, was set: %+v", to)
+	for _, p := range ps {
+		if (p.Help == "") != p.Deprecated {
+			t.Errorf("%s: a parameter has a help line, a deprecated one has none", p.Name)
+		}
+		if (p.Type == Int || p.Type == Float) && p.Min >= p.Max {
+			t.Errorf("%s: range from %v to %v", p.Name, p.Min, p.Max)
+		}
 	}
 }

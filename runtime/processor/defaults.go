@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/arch/config"
+	"github.com/ingotml/ingot/internal/limits/pyjson"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/ingotml/ingot/runtime"
 )
 
 // defaults reads the image's parameters. Parameters that it does not set have Ollama's defaults.
-func (f Files) defaults() (runtime.Defaults, error) {
-	d := runtime.StandardDefaults()
+func (f Files) defaults() (d runtime.Defaults, err error) {
+	d = runtime.StandardDefaults()
 	for _, l := range f.Image.Layers {
 		if l.Kind != manifest.KindParams {
 			continue
@@ -20,11 +22,21 @@ func (f Files) defaults() (runtime.Defaults, error) {
 		if err != nil {
 			return d, err
 		}
-		if err := d.SetJSON(b); err != nil {
+		var p struct {
+			parameters.Set
+			Stop []string `json:"stop"` // in an image it is a list
+		}
+		if err = pyjson.Unmarshal(b, &p); err == nil {
+			if p.Stop != nil {
+				p.Set.Stop = slices.Concat(d.Stop, p.Stop)
+			}
+			d = d.With(p.Set)
+			err = parameters.CheckStops(d.Stop)
+		}
+		if err != nil {
 			return d, fmt.Errorf("parameters of the image: %w", err)
 		}
 	}
-	var err error
 	d.Sampling.Suppress, err = f.suppressed()
 	return d, err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/internal/limits"
-	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
@@ -117,7 +116,7 @@ func (s *api) messagesJob(m *server.Model, p *prompt.Prompt, q *messagesRequest,
 	if err != nil {
 		return server.Job{}, err
 	}
-	j, err := s.core.NewJob(m, p, q.options(m), params.Format{}, params.LogProbOptions{})
+	j, err := s.core.NewJob(m, p, q.options(m.Defaults().Stop), params.Format{}, params.LogProbOptions{})
 	if err != nil {
 		return j, err
 	}
@@ -157,12 +156,12 @@ func (q *messagesRequest) checkStops(m *server.Model) error {
 	return nil
 }
 
-// options returns the request's parameters over the model's defaults. The model's stop texts stay in effect.
-func (q *messagesRequest) options(m *server.Model) params.Options {
-	o := params.From(modelfile.Anthropic, q)
-	o.NumPredict, o.Stop = new(max(*q.MaxTokens, 1)), nil
+// options returns the request's parameters. The model's stop texts stay in effect.
+func (q *messagesRequest) options(modelStops []string) params.Options {
+	o := params.Options{Extensions: params.Extensions{Urgency: q.Urgency}}
+	o.Temperature, o.TopK, o.TopP, o.NumPredict = q.Temperature, q.TopK, q.TopP, new(max(*q.MaxTokens, 1))
 	if len(q.StopSequences) > 0 {
-		o.Stop = slices.Concat(m.Defaults().Stop, q.StopSequences)
+		o.Stop = slices.Concat(modelStops, q.StopSequences)
 	}
 	return o
 }

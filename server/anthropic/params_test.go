@@ -5,7 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
+	"github.com/ingotml/ingot/modelfile/parameters/parameterstest"
 	"github.com/ingotml/ingot/server/params"
 )
 
@@ -14,13 +15,17 @@ func TestRequestsHaveEveryParameter(t *testing.T) {
 	q := messagesRequest{
 		Temperature: new(0.1), TopK: new(2), TopP: new(0.3), MaxTokens: new(4), StopSequences: []string{"x"},
 	}
-	if missing := modelfile.Undeclared(modelfile.Anthropic, []any{q}); missing != nil {
+	q.Priority, q.DeadlineMs = new(5), new(int64(6))
+	if missing := parameterstest.Undeclared(parameters.Anthropic, []any{q}); missing != nil {
 		t.Errorf("requests do not have %q: add members to messagesRequest in anthropic.go", missing)
 	}
-	want := params.Options{
-		Temperature: new(0.1), TopK: new(2), TopP: new(0.3), NumPredict: new(4), Stop: params.Texts{"x"},
-	}
-	if d := cmp.Diff(want, params.From(modelfile.Anthropic, &q)); d != "" {
-		t.Error(d)
+	var want params.Options
+	want.Temperature, want.TopK, want.TopP, want.NumPredict = new(0.1), new(2), new(0.3), new(4)
+	want.Priority, want.DeadlineMs = new(5), new(int64(6))
+	for _, own := range [][]string{nil, {"y"}} {
+		want.Stop = append(own, "x")
+		if d := cmp.Diff(want, q.options(own)); d != "" {
+			t.Error(d)
+		}
 	}
 }

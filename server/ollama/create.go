@@ -18,9 +18,9 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/ingotml/ingot/registry"
-	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
 	"github.com/opencontainers/go-digest"
 )
@@ -35,7 +35,7 @@ type createRequest struct {
 	DraftFiles map[string]string          `json:"draft_files"` // of a draft model
 	Template   string                     `json:"template"`
 	System     string                     `json:"system"`
-	License    params.Texts               `json:"license"`
+	License    parameters.Texts           `json:"license"`
 	Parameters map[string]json.RawMessage `json:"parameters"`
 	Messages   []struct {
 		Role    string            `json:"role"`

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/internal/limits/jsonfit"
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
@@ -15,20 +15,9 @@ import (
 
 // sampling are the common parameters of OpenAI's API. The default of each is that of the model's image.
 type sampling struct {
-	Temperature      *float64          `json:"temperature"`
-	TopP             *float64          `json:"top_p"`
-	PresencePenalty  *float64          `json:"presence_penalty"`
-	FrequencyPenalty *float64          `json:"frequency_penalty"`
-	Seed             *int64            `json:"seed"`
-	Stop             params.Texts      `json:"stop"`
-	LogitBias        map[int32]float64 `json:"logit_bias"`
-
-	// Extensions of other servers.
-	TopK              *int     `json:"top_k"`
-	MinP              *float64 `json:"min_p"`
-	RepetitionPenalty *float64 `json:"repetition_penalty"`
-	IgnoreEOS         bool     `json:"ignore_eos"`
-	params.Urgency
+	parameters.Shared
+	params.Extensions
+	RepetitionPenalty *float64 `json:"repetition_penalty"` // an extension of other servers
 
 	// A key groups prompts that begin alike. Requests with one pin their prompt in the prefix cache.
 	CacheKey       string `json:"prompt_cache_key"`
@@ -52,17 +41,15 @@ const defaultPin = 5 * time.Minute
 
 // options converts the parameters. most is the maximum number of tokens, or nil for no limit.
 func (p sampling) options(most *int, name string) (params.Options, error) {
-	o := params.From(modelfile.OpenAI, p)
+	o := params.Options{Extensions: p.Extensions,
+		Set: parameters.Set{Shared: p.Shared, RepeatPenalty: p.RepetitionPenalty, NumPredict: most}}
 	o.Stop = slices.DeleteFunc(slices.Clone(o.Stop), func(text string) bool { return text == "" })
 	if len(o.Stop) == 0 {
 		o.Stop = nil // the image's
 	}
 	o.Pin = p.pinTTL()
-	switch {
-	case most != nil && *most == 0:
+	if most != nil && *most == 0 {
 		return o, wire.BadParam(name, "must be at least 1")
-	case most != nil:
-		o.NumPredict = most
 	}
 	if t := p.Temperature; t != nil && *t < 0 {
 		return o, wire.BadParam("temperature", "must not be negative")

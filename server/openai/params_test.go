@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
+	"github.com/ingotml/ingot/modelfile/parameters/parameterstest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/params"
 )
@@ -15,7 +16,7 @@ import (
 // Requests have every parameter that the table names for this API, and each becomes an option.
 func TestRequestsHaveEveryParameter(t *testing.T) {
 	requests := []any{chatCompletion{}, textCompletion{}, responseRequest{}}
-	if missing := modelfile.Undeclared(modelfile.OpenAI, requests); missing != nil {
+	if missing := parameterstest.Undeclared(parameters.OpenAI, requests); missing != nil {
 		t.Errorf("no request has %q: add members to sampling in params.go, or to one request", missing)
 	}
 	var q sampling
@@ -26,14 +27,19 @@ func TestRequestsHaveEveryParameter(t *testing.T) {
 	}
 	o, err := q.options(new(11), "max_tokens")
 	want := params.Options{
-		Temperature: new(0.1), TopP: new(0.2), PresencePenalty: new(0.3), FrequencyPenalty: new(0.4), Seed: new(int64(5)),
-		Stop: params.Texts{"x"}, LogitBias: map[int32]float64{6: 1}, TopK: new(7), MinP: new(0.8), RepeatPenalty: new(1.9),
-		IgnoreEOS: true, NumPredict: new(11),
+		Set: parameters.Set{
+			Shared: parameters.Shared{
+				Temperature: new(0.1), TopP: new(0.2), PresencePenalty: new(0.3), FrequencyPenalty: new(0.4),
+				Seed: new(int64(5)), Stop: parameters.Texts{"x"}, TopK: new(7), MinP: new(0.8),
+			},
+			RepeatPenalty: new(1.9), NumPredict: new(11),
+		},
+		Extensions: params.Extensions{IgnoreEOS: true, LogitBias: map[int32]float64{6: 1}},
 	}
 	if d := cmp.Diff(want, o); err != nil || d != "" {
 		t.Error(err, d)
 	}
-	q.Stop = params.Texts{""}
+	q.Stop = parameters.Texts{""}
 	if o, err := q.options(nil, ""); err != nil || o.Stop != nil || o.NumPredict != nil {
 		t.Errorf("only an empty stop text: %+v, %v", o, err)
 	}

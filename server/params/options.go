@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/internal/limits/jsonfit"
-	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/wire"
@@ -17,29 +17,18 @@ import (
 // Options are the parameters of a request, named as in Modelfiles and by Ollama's clients. Parameters of other engines
 // (num_gpu, num_batch, mirostat...) are ignored.
 type Options struct {
-	Temperature      *float64 `json:"temperature"`
-	TopK             *int     `json:"top_k"`
-	TypicalP         *float64 `json:"typical_p"`
-	TopP             *float64 `json:"top_p"`
-	MinP             *float64 `json:"min_p"`
-	RepeatPenalty    *float64 `json:"repeat_penalty"`
-	PresencePenalty  *float64 `json:"presence_penalty"`
-	FrequencyPenalty *float64 `json:"frequency_penalty"`
-	RepeatLastN      *int     `json:"repeat_last_n"`
-	Seed             *int64   `json:"seed"`
-	NumPredict       *int     `json:"num_predict"`
-	NumCtx           *int     `json:"num_ctx"`
-	NumKeep          *int     `json:"num_keep"`
-	Stop             Texts    `json:"stop"`
-	DraftNumPredict  *int     `json:"draft_num_predict"`
-
-	// Extensions.
-	IgnoreEOS bool              `json:"ignore_eos"`
-	Draft     *draft            `json:"draft"`
-	LogitBias map[int32]float64 `json:"logit_bias"` // by token id
-	Urgency
+	parameters.Set
+	Extensions
+	Draft *draft `json:"draft"` // an extension
 
 	Pin time.Duration `json:"-"` // how long the prefix cache keeps the prompt in preference to others; 0: it does not
+}
+
+// Extensions are parameters that Modelfiles do not have. OpenAI's API has them too, under the same names.
+type Extensions struct {
+	IgnoreEOS bool              `json:"ignore_eos"`
+	LogitBias map[int32]float64 `json:"logit_bias"` // by token id
+	Urgency
 }
 
 // Urgency says how soon a response is needed. All APIs have it, as an extension.
@@ -52,24 +41,6 @@ type Urgency struct {
 type LogProbOptions struct {
 	LogProbs    bool `json:"logprobs"`
 	TopLogProbs int  `json:"top_logprobs"`
-}
-
-// Texts is a string or a list of strings in JSON.
-type Texts []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *Texts) UnmarshalJSON(b []byte) error {
-	var one *string
-	if jsonfit.Unmarshal(b, &one) == nil {
-		if one != nil {
-			*t = Texts{*one}
-		}
-		return nil
-	}
-	if b[0] != '[' {
-		return jsonfit.Wrong(b, "a string or an array of strings")
-	}
-	return jsonfit.Unmarshal(b, (*[]string)(t))
 }
 
 // draft is the draft depth: a number of tokens, "auto" or "off".
@@ -91,10 +62,21 @@ func (d *draft) UnmarshalJSON(b []byte) error {
 // Apply applies the options over the defaults of a model with that context length. The caller has set the prompt.
 func (o Options) Apply(d runtime.Defaults, context int, r *runtime.Request) error {
 	d.ApplyTo(r)
-	if err := r.Set(modelfile.Ollama, o); err != nil {
-		return err
+	r.Apply(o.Set)
+	r.IgnoreEOS = o.IgnoreEOS
+	if o.LogitBias != nil {
+		r.Sampling.LogitBias = o.LogitBias
 	}
-	if err := modelfile.CheckStops(r.Stop); err != nil {
+	if o.Draft != nil {
+		r.Draft = runtime.Draft(*o.Draft)
+	}
+	if o.Priority != nil {
+		r.Priority = *o.Priority
+	}
+	if o.DeadlineMs != nil {
+		r.Deadline = time.Duration(min(*o.DeadlineMs, 1<<40)) * time.Millisecond
+	}
+	if err := parameters.CheckStops(r.Stop); err != nil {
 		return wire.BadRequest("%v", err)
 	}
 	if o.NumCtx != nil && *o.NumCtx > 0 && *o.NumCtx < context {
@@ -107,14 +89,6 @@ func (o Options) Apply(d runtime.Defaults, context int, r *runtime.Request) erro
 		}
 	}
 	return nil
-}
-
-// From returns the parameters of another API's request, which are members of a struct.
-func From(a modelfile.API, request any) (o Options) {
-	for p, v := range modelfile.Given(a, request) {
-		modelfile.SetMember(&o, p.Name, v)
-	}
-	return o
 }
 
 // KeepAlive is how long a model stays loaded after a request: a number of seconds or a text such as 5m. Negative means

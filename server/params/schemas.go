@@ -3,12 +3,13 @@ package params
 import (
 	"reflect"
 
+	"github.com/ingotml/ingot/modelfile/parameters"
 	"github.com/ingotml/ingot/server/openapi"
 )
 
 // Schemas are the schemas of the types with their own JSON methods.
 var Schemas = openapi.Special{
-	reflect.TypeFor[Texts](): openapi.Fixed(openapi.Schema{"anyOf": []openapi.Schema{
+	reflect.TypeFor[parameters.Texts](): openapi.Fixed(openapi.Schema{"anyOf": []openapi.Schema{
 		{"type": []string{"string", "null"}}, {"type": "array", "items": openapi.Text},
 	}}),
 	reflect.TypeFor[draft](): openapi.Fixed(openapi.Schema{
