@@ -83,6 +83,7 @@ var inside = map[string][]string{
 	"arch/decoder":            {},
 	"arch/gguf":               {"arch/config", "arch/table"},
 	"arch/precision":          {"arch/table"},
+	"arch/pooling":            {},
 	"arch/table":              {},
 	"arch/types": {
 		"arch", "arch/config", "arch/decoder", "arch/gguf", "arch/precision", "arch/table",
