@@ -105,12 +105,16 @@ func Limit(n, limit int64) int64 {
 	return n
 }
 
-// onePut are the registries that are known to take chunks badly or not at all: names, or endings that begin with a dot.
-// They only save the first try.
+// onePut lists registries that take chunks badly or not at all: names, or endings that begin with a dot. The list only
+// saves the first attempt: TestFallbacks of package registry has each symptom, and uploads work without the list. Each
+// entry has the symptom and when it was last reported.
 var onePut = []string{
-	"ghcr.io",                       // 416 to chunks of more than 4 MiB
-	".pkg.dev", "gcr.io", ".gcr.io", // no chunks
-	// Amazon ECR answers 201 to the first chunk and drops the others.
+	// 416 to a chunk of more than 4 MiB, July 2026: https://github.com/ocx-sh/ocx/pull/237
+	"ghcr.io",
+	// No chunks, January 2023: https://cloud.google.com/artifact-registry/docs/reference/docker-api
+	".pkg.dev", "gcr.io", ".gcr.io",
+	// Amazon ECR: 201 to the first chunk, and a Range that stays there, June 2026:
+	// https://github.com/aws/containers-roadmap/issues/2831
 	".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".on.aws", ".on.amazonwebservices.com.cn",
 	"public.ecr.aws", "ecr-public.aws.com",
 }
