@@ -249,8 +249,7 @@ type prepared struct {
 	statistics *statistics.Found // nil if there are none
 }
 
-// made describes the written image for its provenance record.
-// candidate returns what Accept judges, without the unquantized image.
+// candidate returns the candidate that Accept judges, without the unquantized image.
 func (p *prepared) candidate(img manifest.Image) Candidate {
 	c := Candidate{Image: img, Statistics: p.plan.Statistics}
 	if p.statistics != nil {
@@ -259,6 +258,7 @@ func (p *prepared) candidate(img manifest.Image) Candidate {
 	return c
 }
 
+// made describes the written image for its provenance record.
 func (p *prepared) made(written *write.Written, opts Options) provenance.Made {
 	return provenance.Made{
 		From: p.src, Draft: p.draft, Adapters: p.adapters, Plan: p.plan, Written: written,

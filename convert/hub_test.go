@@ -184,8 +184,8 @@ func TestHubResume(t *testing.T) {
 	}
 }
 
-// The record names the repository, the commit, and the etag of each file whose bytes were all compared with it: not of
-// weights that an earlier run has read a part of.
+// checkProvenance checks that the record names the repository, the commit, and the etag of each file whose bytes were
+// all compared with it: not of weights that an earlier run has read a part of.
 func checkProvenance(t *testing.T, s *store.Store, r Result, commit string, compared bool) {
 	t.Helper()
 	records, err := provenance.Read(t.Context(), s, r.Digest)

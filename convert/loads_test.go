@@ -15,7 +15,7 @@ import (
 	"github.com/ingotml/ingot/runtime/processor"
 )
 
-// words that only this program knows, or its language.
+// foreign are words that only this program knows, or its language.
 var foreign = []string{"Go struct", "Go value", "unmarshal", ": json: ", "RawMessage", "interface {}"}
 
 // created creates a model from the tiny checkpoint with a tokenizer and other files, and opens all that a run reads

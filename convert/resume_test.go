@@ -20,7 +20,7 @@ import (
 	"github.com/ingotml/ingot/quantize/recipe"
 )
 
-// TestKill kills the test binary itself: with childDir set, it creates a model from that folder.
+// childDir makes the test binary, which TestKill kills, create a model from that folder.
 const childDir = "INGOT_TEST_CREATE"
 
 func TestMain(m *testing.M) {

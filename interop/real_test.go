@@ -122,10 +122,11 @@ func testRealLogits(t *testing.T, u *user, name, golden string, rows int, limit 
 }
 
 const (
-	// largest difference of a logit from transformers', 5 times the measured one; their standard deviation is 6.9
+	// realMaxLogit is the largest difference of a logit from transformers', 5 times the measured one. The standard
+	// deviation of the logits is 6.9.
 	realMaxLogit = 5e-4
-	// llama.cpp multiplies with activations in 8 bits, which moves logits: ingot may choose another token than the top one
-	// if llama.cpp's logits of both are closer than this.
+	// realNearTie is how near llama.cpp's logits of two tokens must be if ingot chooses the other one than llama.cpp,
+	// which multiplies with activations in 8 bits.
 	realNearTie    = 0.3   // the largest measured difference is 0.23
 	realPerplexity = 0.005 // largest relative difference from llama.cpp's perplexity
 )

@@ -11,7 +11,7 @@ const (
 
 // Encodings of an image.
 const (
-	FormatModelPack = "modelpack" // what [store.Store.Put] writes; see [EncodeModelPack]
+	FormatModelPack = "modelpack" // what the store writes; see [EncodeModelPack]
 	FormatOllama    = "ollama"    // see [ollama.Encode]
 )
 

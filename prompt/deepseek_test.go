@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/manifest/settings"
 )
 
-// Digests of the texts that the models are trained with, with {} for the tools.
+// trainedWith has the digests of the texts that the models are trained with, with {} for the tools.
 // https://huggingface.co/deepseek-ai/DeepSeek-V4-Flash/blob/main/encoding/encoding_dsv4.py
 var trainedWith = map[string]string{
 	"deepseek4 tools":   "f59729735bca3234eb7466917a62b9871f90ce37a968e494de279df8e1595b69",

@@ -30,7 +30,8 @@ func endsAffine32(b *affineGroups, src *byte, groups, n int)
 //go:noescape
 func stepsAffine(b *affineGroups, groups int, largest float32, kind int) (bad int)
 
-// The last pass writes packed codes. Except for 4 and 8 bits, it may write up to 12 bytes past the end.
+// codesAffineBF16 and the others are the last pass, which writes packed codes. Except for 4 and 8 bits, it may write up
+// to 12 bytes past the end.
 //
 //go:noescape
 func codesAffineBF16(dst, src *byte, b *affineGroups, groups, n, bits int)

@@ -13,7 +13,7 @@ type EventKind string
 // last. A blob that needs no transfer may have only the last. Plan comes before all others. It comes again when more
 // work is found, and the totals add up.
 const (
-	// of the whole operation: Total is the size of all blobs, each digest once, present ones included
+	// Plan is of the whole operation: Total is the size of all blobs, each digest once, present ones included.
 	Plan    EventKind = "plan"
 	Begin   EventKind = "begin"   // Total is the blob's size; Bytes is what an earlier run left of it
 	Moved   EventKind = "moved"   // Bytes is how much of the blob is transferred; it may decrease after a failure

@@ -48,7 +48,7 @@ const looksPerSlot = 6
 // store knows that repository or the registry finds it. The manifest goes last, byte for byte as stored. An interrupted
 // push resumes, also in the middle of a blob, from the session records in the store.
 //
-// The error is a [manifest.NotFoundError] if src does not exist, a [remote.ErrNoHost] if dst has no host, a
+// The error is a [manifest.ErrNotFound] if src does not exist, a [remote.ErrNoHost] if dst has no host, a
 // [manifest.ErrBlobMissing] if neither the store nor the registry has a blob, and a [manifest.ErrCorrupt] if a stored
 // blob is damaged.
 func (c *Client) Push(ctx context.Context, s *store.Store, src, dst manifest.Name,

@@ -23,7 +23,7 @@ import (
 // wildcard matches the variable parts of a route's path.
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
 
-// askedPath returns a path that matches a route.
+// pathOf returns a path that matches a route.
 func pathOf(path string) string {
 	return wildcard.ReplaceAllStringFunc(path, func(part string) string {
 		switch strings.Trim(part, "{}.") {

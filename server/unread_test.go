@@ -35,7 +35,7 @@ func (f *fixture) largeResponses(t *testing.T) map[string]string {
 	}
 }
 
-// answerSize is more than the buffers of a connection have, and less than a text may have.
+// responseSize is more than the buffers of a connection have, and less than a text may have.
 const responseSize = 7 << 20
 
 // unread sends a request whose answer it does not read.

@@ -28,7 +28,7 @@ func TestSentencePiecePrograms(t *testing.T) {
 		{`{"tokenizer_class":"BaichuanTokenizer","add_bos_token":false,` + decoder + `}`,
 			[]any{"the", n - 2, "the ", n + 7, "lamp<|user|>\n"}},
 		{`{"tokenizer_class":"InternLM2TokenizerFast","bos_token":"<s>"}`, []any{1, text}},
-		// [gMASK] and sop before, and the special tokens behind the vocabulary
+		// gMASK and sop before, and the special tokens behind the vocabulary
 		{`{"tokenizer_class":"ChatGLMTokenizer"}`,
 			[]any{n + 1, n + 3, "the<|im_end|>the <|far|>lamp", n + 6, "\n"}},
 		{fmt.Sprintf(`{"tokenizer_class":"ChatGLMTokenizer","added_tokens_decoder":{`+

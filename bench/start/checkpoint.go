@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// The tiny model: a Llama whose layers take no time.
+// hidden and the others are the sizes of a tiny Llama, whose layers take no time.
 const hidden, inner, layers, heads, head = 64, 128, 2, 4, 16
 
 // writeCheckpoint writes a tiny Llama of random bfloat16 weights with the tokenizer of a folder, and returns the size

@@ -172,7 +172,7 @@ func (o runOptions) request(d runtime.Defaults) runtime.Request {
 	return r
 }
 
-// prompt is a text with paths of pictures, or token ids.
+// promptInput is a text with paths of pictures, or token ids.
 type promptInput struct {
 	text     string
 	pictures []string

@@ -9,8 +9,8 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// OpenAI publishes mxfp4 as X_blocks (U8), whose last dimension is the 16 bytes of a group, and X_scales (U8). The
-// order of codes is that of package quantize.
+// blocksEnd and scalesEnd end the names of the tensors that OpenAI publishes mxfp4 as: X_blocks (U8), whose last
+// dimension is the 16 bytes of a group, and X_scales (U8). The codes are in the order of package quantize.
 // https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/integrations/mxfp4.py
 const blocksEnd, scalesEnd = "_blocks", "_scales"
 

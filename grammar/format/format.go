@@ -74,7 +74,7 @@ var formats = map[string]string{
 
 const (
 	day28 = `(?:0[1-9]|1[0-9]|2[0-8])`
-	// Every valid day: 1 to 28 in all months, 29 and 30 except in February, 31, and leap days.
+	// datePattern matches every valid day: 1 to 28 in all months, 29 and 30 except in February, 31, and leap days.
 	datePattern = `[0-9]{4}-(?:(?:0[1-9]|1[0-2])-` + day28 + `|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)|` +
 		`(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29`
 	timePattern = `(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?` +
@@ -83,12 +83,12 @@ const (
 	octet          = `(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])`
 	hextet         = `[0-9a-fA-F]{1,4}`
 	pointerPattern = `(?:/(?:[^~/]|~[01])*)*`
-	// RFC 5321, section 4.1.2: Dot-string.
+	// atom is a part of a Dot-string of RFC 5321, section 4.1.2.
 	atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-	// RFC 6570, section 2.3.
+	// templateName is a varspec of RFC 6570, section 2.3.
 	templateName = `[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*(?:\*|:[1-9][0-9]{0,3})?`
 	escapedByte  = `%[0-9A-Fa-f]{2}`
-	// RFC 3986, section 3.3, without the escape of a byte.
+	// pathChar is pchar of RFC 3986, section 3.3, without the escape of a byte.
 	pathChar = `A-Za-z0-9._~!$&'()*+,;=:@-`
 	pchar    = `(?:[` + pathChar + `]|` + escapedByte + `)`
 	ipchar   = `(?:[` + pathChar + `\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef]|` + escapedByte + `)`

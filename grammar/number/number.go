@@ -83,7 +83,7 @@ const (
 	integerPattern  = `-?[1-9][0-9]{0,18}|0`
 	fractionPattern = `-?(?:0|[1-9][0-9]{0,9})(?:\.[0-9]{1,20})?|-?[1-9][0-9]{10,12}(?:\.[0-9]{1,17})?|` +
 		`-?[1-9][0-9]{13,18}(?:\.[0-9]{1,11})?`
-	// Remainders multiply the states: large divisors have texts of any length.
+	// longPattern is for large divisors, whose remainders would multiply the states: texts have any length.
 	longPattern  = `-?(?:0|[1-9][0-9]*)`
 	wholePattern = `-?(?:0|[1-9][0-9]*)(?:\.0*)?` // an integer, also as a decimal
 )

@@ -73,7 +73,7 @@ func (c *compiler) list(t term, v *value.Value, keyword string) []term {
 	return all
 }
 
-// strings returns the strings of an array.
+// stringList returns the strings of an array.
 func (c *compiler) stringList(v *value.Value, keyword, path string) (names []string) {
 	if v.Kind != value.Array {
 		c.fail(expr.ErrInvalid, path, "%s must be an array of strings", keyword)

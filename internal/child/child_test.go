@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The test program is its own child, and tells where it is.
+// role makes the test program a child, which tells where it is.
 const role = "INGOT_TEST_CHILD"
 
 func TestMain(m *testing.M) {

@@ -1,6 +1,6 @@
 package ollama
 
-// The parts of the package that its external tests use.
+// MediaPrefix and the following are what the external tests of the package use.
 const MediaPrefix = mediaPrefix
 
 type ManifestDoc = manifestDoc

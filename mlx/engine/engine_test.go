@@ -97,7 +97,8 @@ func TestFindInFolder(t *testing.T) {
 	}
 }
 
-// An engine folder named by INGOT_ENGINE is accepted on platforms that MLX does not support.
+// An engine folder named by INGOT_ENGINE is accepted on platforms that MLX does not support
+// (https://ml-explore.github.io/mlx/build/html/install.html).
 func TestFindInFolderAnywhere(t *testing.T) {
 	t.Parallel()
 	host := thisHost()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The lock files have pip's requirements format with hashes. Their comments list the platforms and pip platform tags
-// that they apply to. lock/update.py generates them.
+// lockFiles are in pip's requirements format, with hashes. Their comments list the platforms and pip platform tags that
+// they apply to. lock/update.py generates them.
 //
 //go:embed lock/*.txt
 var lockFiles embed.FS

@@ -29,7 +29,7 @@ type python struct {
 	pip  string // pip's version
 }
 
-// pip 20.3 is the first version that supports the manylinux_2_N tags: https://peps.python.org/pep-0600/
+// pipMajor.pipMinor is the first version of pip that supports the manylinux_2_N tags: https://peps.python.org/pep-0600/
 const pipMajor, pipMinor = 20, 3
 
 var pipVersion = regexp.MustCompile(`^pip ((\d+)\.(\d+)[^ ]*)`)

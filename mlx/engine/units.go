@@ -52,9 +52,9 @@ var isaUnits = map[string]isaUnit{
 }
 
 var (
-	// In micro-kernels, GCC unrolls loops over arrays of vectors only from -O3 on. The position of an inner loop within
-	// the lines of the instruction cache made the same machine code up to a fifth slower; without a fixed alignment it
-	// would move with every change of other code.
+	// kernels are the options of micro-kernels. GCC unrolls their loops over arrays of vectors only from -O3 on. The
+	// position of an inner loop within the lines of the instruction cache made the same machine code up to a fifth slower;
+	// without a fixed alignment it would move with every change of other code.
 	kernels = []string{"-O3", "-falign-functions=64"}
 	avx2    = []string{"-mavx2", "-mfma", "-mf16c"}
 	avx512  = []string{"-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"}

@@ -29,7 +29,7 @@ var scans = []scanSizes{
 	{1, 3, 16, 32, []int{130, 65}},
 }
 
-// steps returns positive numbers.
+// stepRows returns positive numbers.
 func stepRows(e *mlx.Thread, r *rand.Rand, shape ...int) testRows {
 	x := normalRows(e, r, mlx.Float32, 0.5, shape...)
 	v := make([]float32, len(x.v))

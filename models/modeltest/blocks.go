@@ -9,8 +9,8 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// gpt-oss is published with experts in mxfp4: X_blocks [..., groups, 16] and X_scales [..., groups]. Their elements are
-// exact in bf16.
+// blocksEnd and scalesEnd end the names of the experts of gpt-oss, which are published in mxfp4: X_blocks [..., groups,
+// 16] and X_scales [..., groups]. Their elements are exact in bf16.
 const blocksEnd, scalesEnd = "_blocks", "_scales"
 
 func isBlocks(name string) bool { return strings.HasSuffix(name, blocksEnd) }

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// The IQ types store indices into grids: tables of 4 or 8 magnitudes that occur together. grids.bin holds them one
+// grids are tables of 4 or 8 magnitudes that occur together; IQ types store indices into them. grids.bin holds them one
 // after the other, a byte for each magnitude; testdata/gen writes it.
 //
 //go:embed grids.bin

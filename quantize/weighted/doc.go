@@ -12,6 +12,6 @@
 //   - The result is a function of the row, the statistics and the type alone. Sums are float64, in the order of the
 //     columns or in four lanes of columns, and no product is fused with a sum. So it does not depend on the processor
 //     or on the number of threads.
-//   - A rule ([Coder.Rule]) is a version: its bytes never change.
+//   - A rule ([Rule]) is a version: its bytes never change.
 //   - A Coder is immutable and safe for concurrent use. Rows are independent.
 package weighted

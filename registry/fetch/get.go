@@ -123,7 +123,7 @@ func contentRange(value string) (r ingest.Range, total int64, ok bool) {
 	return ingest.Range{Start: start, End: end + 1}, total, ok
 }
 
-// All writes but the last end at a multiple of blockSize, so that the store can use direct I/O (O_DIRECT).
+// blockSize divides the ends of all writes but the last, so that the store can use direct I/O (O_DIRECT).
 const blockSize = 4096
 
 // buffers recycles the buffers of requests.

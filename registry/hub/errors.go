@@ -21,7 +21,8 @@ var (
 	ErrChanged   = errors.New("the repository changed")    // during the run
 	ErrChecksum  = errors.New("the checksum differs")      // from the published one
 	ErrNoRanges  = errors.New("the server ignores ranges") // so tensors cannot be read one by one
-	// The address that the hub directed to is refused: usually its signature has expired. The file is resolved again.
+	// errExpired: the address that the hub directed to is refused, usually because its signature has expired. The file is
+	// resolved again.
 	errExpired = errors.New("the server that the hub directs to refuses the file")
 )
 

@@ -60,7 +60,8 @@ func (r Ref) place() string {
 func (r Ref) with(name string) Ref { return Ref{Archive: r.Archive, Path: r.Path, Name: name} }
 
 var (
-	// Names follow the grammar of image-spec v1.1.1, annotations.md, or are tags of the distribution specification.
+	// refName matches names by the grammar of image-spec v1.1.1, annotations.md, and tags of the distribution
+	// specification.
 	refName = regexp.MustCompile(`^[A-Za-z0-9]+((--|[-._:@+/])[A-Za-z0-9]+)*$|^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 	digestEnd   = regexp.MustCompile(`@(sha256:[0-9a-f]{64})$`)

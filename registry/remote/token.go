@@ -22,9 +22,10 @@ import (
 const (
 	clientID     = "ingot"
 	maxTokenBody = 1 << 20
-	// The shortest lifetime of a token, and the default if the server gives none (Docker's token specification).
+	// minTokenLife is the shortest lifetime of a token, and the default if the server gives none (Docker's token
+	// specification).
 	minTokenLife = 60 * time.Second
-	// A token is renewed this long before it expires, so that it does not expire in the middle of a body.
+	// tokenMargin is how long before its end a token is renewed, so that it does not expire in the middle of a body.
 	tokenMargin = 10 * time.Second
 )
 

@@ -17,7 +17,7 @@ import (
 
 // Identifiers of the formats that a signature consists of.
 const (
-	// sigstore/protobuf-specs v0.5, sigstore_bundle.proto
+	// BundleMediaType is of sigstore/protobuf-specs v0.5, sigstore_bundle.proto.
 	BundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 	PredicateType   = "https://sigstore.dev/cosign/sign/v1" // cosign v3.1.3, pkg/types/predicate.go
 	payloadType     = "application/vnd.in-toto+json"        // in-toto/attestation v1, envelope.md

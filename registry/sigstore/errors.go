@@ -12,10 +12,10 @@ var (
 	ErrKey      = errors.New("unusable key")      // not a key, or of an unsupported kind
 	ErrPassword = errors.New("wrong password")    // for an encrypted private key
 	ErrBundle   = errors.New("damaged signature") // not a bundle, or its signature does not match its payload
-	// the bundle names another key, and this one does not verify it
+	// ErrOtherKey: the bundle names another key, and this one does not verify it.
 	ErrOtherKey = errors.New("signed by another key")
 	ErrSubject  = errors.New("signed for another manifest") // a valid signature of another digest
-	// a valid signature of another kind of statement, such as an attestation
+	// ErrPurpose: a valid signature of another kind of statement, such as an attestation.
 	ErrPurpose = errors.New("not a signature")
 )
 

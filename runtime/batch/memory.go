@@ -20,8 +20,8 @@ type memory struct {
 	rows       int // most rows of one prompt in a step
 }
 
-// A request is admitted if there is memory for this many tokens more than it has. With less, it would soon be
-// preempted.
+// admissionTokens is the number of further tokens for which there must be memory when a request is admitted. With less,
+// it would soon be preempted.
 const admissionTokens = 256
 
 // divideMemory divides the memory that is left after loading the weights. The prefix cache gets its configured size, or

@@ -32,7 +32,7 @@ var (
 // Certificate says what a comparison over a text found.
 type Certificate struct {
 	Program     string         `json:"program"`
-	Weights     digest.Digest  `json:"weights"` // identity of the image's weights, see [statistics.Weights]
+	Weights     digest.Digest  `json:"weights"` // identity of the image's weights, see package statistics
 	Base        Image          `json:"base"`
 	Text        Text           `json:"text"`
 	Calibration []Calibration  `json:"calibration,omitempty"` // that the codes of the image depend on

@@ -50,7 +50,7 @@ type (
 	forget       struct{} // models.Repeater.Forget
 	clear_       struct{} // mlx.Thread.ClearCache
 
-	// Of a prefix.Session.
+	// sessionBegin begins a prefix.Session.
 	sessionBegin struct {
 		Session, Seq id
 		Owner        string
@@ -72,7 +72,7 @@ type (
 	sessionLeave struct{ Session id }
 	evict        struct{ Node uint64 }
 
-	// Of a draft.Text.
+	// keepHidden is of a draft.Text.
 	keepHidden struct {
 		Text     id
 		From, To int // rows of the last forward pass

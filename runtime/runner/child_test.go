@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test program is its own child. INGOT_TEST_RUNNER selects what it does.
+// role makes the test program a child, and selects its job.
 const role = "INGOT_TEST_RUNNER"
 
 func TestMain(m *testing.M) {

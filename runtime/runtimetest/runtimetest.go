@@ -91,7 +91,7 @@ var PictureCases = map[string][]string{
 	"several": {"shapes.png", "wide.png", "shapes.png"},
 }
 
-// Token ids of testdata/models/qwen3_5-vision.
+// VisionStart and the others are token ids of testdata/models/qwen3_5-vision.
 const VisionStart, VisionEnd, ImagePad, VideoPad = 380, 381, 382, 383
 
 // Elements returns the elements of a tensor, which has the type T.

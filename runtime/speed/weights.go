@@ -86,7 +86,7 @@ func fillOf(t quantize.Type, suffix string, d mlx.DType) fill {
 	return fill{values: integers}
 }
 
-// Powers of two, at which random scales and weights begin.
+// scale and weight are powers of two, at which random scales and weights begin.
 const scale, weight = 1.0 / (1 << 11), 1.0 / (1 << 6)
 
 // bias makes the mean of weights zero: of random codes times scales whose mean is 1.5 times the constant. Otherwise

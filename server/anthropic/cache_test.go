@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Breakpoints of the request below: after each of its blocks. %[n]s is the cache_control of one.
+// breakpointBody is a request with a breakpoint after each block: %[n]s is the cache_control of the n-th.
 const breakpointBody = `{"model":"talk","max_tokens":5,%[5]s` +
 	`"system":[{"type":"text","text":"Be kind."%[1]s},{"type":"text","text":"Be brief."%[2]s}],` +
 	`"messages":[{"role":"user","content":[{"type":"text","text":"Once upon"%[3]s},{"type":"text","text":"a time"}]},` +

@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/server/openapi"
 )
 
-// anthropicEndpoints: Anthropic's API, https://platform.claude.com/docs/en/api/messages.
+// endpoints are of Anthropic's API, https://platform.claude.com/docs/en/api/messages.
 func (s *api) endpoints() []server.Endpoint {
 	return []server.Endpoint{
 		{Method: "POST", Path: "/v1/messages", Handle: s.messages,

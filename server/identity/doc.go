@@ -2,7 +2,7 @@
 // owner.
 //
 // Any user of a machine can listen on a free port, so an address does not identify a server. Client and server
-// therefore share the secret of the store, a file that only its owner can read ([manifest.Store.Secret]):
+// therefore share the secret of the store, a file that only its owner can read ([store.Store.Secret]):
 //
 //   - The client sends a random nonce to GET /api/prove on a new connection, before any other request.
 //   - The server responds with HMAC-SHA256, keyed with the secret, over the nonce, the store's id, and the addresses of

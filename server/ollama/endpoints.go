@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/server/openapi"
 )
 
-// ollamaEndpoints: Ollama's API, https://docs.ollama.com/api, and tokenizing with vLLM's names.
+// endpoints are of Ollama's API, https://docs.ollama.com/api, and tokenizing with vLLM's names.
 func (s *api) endpoints() []server.Endpoint {
 	return []server.Endpoint{
 		{Method: "GET", Path: "/api/version", Handle: s.version,

@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/server/openapi"
 )
 
-// openaiEndpoints: OpenAI's API, https://platform.openai.com/docs/api-reference.
+// endpoints are of OpenAI's API, https://platform.openai.com/docs/api-reference.
 func (s *api) endpoints() []server.Endpoint {
 	return []server.Endpoint{
 		{Method: "POST", Path: "/v1/chat/completions", Handle: s.chatCompletions,

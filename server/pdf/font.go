@@ -194,7 +194,7 @@ func (f *file) readComposite(out *font, d dict) {
 	slices.SortStableFunc(c.widths, func(a, b cidWidths) int { return cmp.Compare(a.low, b.low) })
 }
 
-// width returns the width of a glyph.
+// cidWidth returns the width of a glyph.
 func (f *font) cidWidth(cid uint32) float64 {
 	list := f.composite.widths
 	i, found := slices.BinarySearchFunc(list, cid, func(w cidWidths, c uint32) int { return cmp.Compare(w.low, c) })

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// The character classes are those of the reference's regular expression engine (Unicode 16). They must not change with
-// the Go version, so they come from a table that testdata/gen/tokenizers/characters.py extracts from the reference.
+// unicodeRuns are the character classes of the reference's regular expression engine (Unicode 16). They must not change
+// with the Go version, so they come from a table that testdata/gen/tokenizers/characters.py extracts from the
+// reference.
 //
 //go:embed unicode.bin
 var unicodeRuns []byte

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// The reference's normalizers and pre-tokenizers use several versions of Unicode: 8 for BertNormalizer and punctuation,
-// 9 for StripAccents, 16 for words. testdata/gen/tokenizers/unicode.py extracts both tables from the reference.
+// unicodeMoreRuns are of several versions of Unicode, as the reference's normalizers and pre-tokenizers use them: 8 for
+// BertNormalizer and punctuation, 9 for StripAccents, 16 for words. testdata/gen/tokenizers/unicode.py extracts both
+// tables from the reference.
 //
 //go:embed unicode_more.bin
 var unicodeMoreRuns []byte

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Scripts are the reference's (Unicode 9, with Kana as Han), with the numbers of testdata/gen/tokenizers/scripts.py.
-// Script 0 joins any other.
+// scriptRuns are the scripts of the reference (Unicode 9, with Kana as Han), with the numbers of
+// testdata/gen/tokenizers/scripts.py. Script 0 joins any other.
 //
 //go:embed scripts.bin
 var scriptRuns []byte

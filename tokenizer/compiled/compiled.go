@@ -51,7 +51,7 @@ type source struct {
 
 var (
 	jsonSource = source{".v1", 1 << 20, tokenizer.Load, tokenizer.Compile, tokenizer.LoadCompiled}
-	// A tokenizer.model has no list of merges, which are found when it is loaded.
+	// modelSource is a tokenizer.model. It has no list of merges, which are found when it is loaded.
 	modelSource = source{".model.v1", 256 << 10, tokenizer.LoadSentencePiece, tokenizer.CompileSentencePiece,
 		tokenizer.LoadCompiledSentencePiece}
 )

@@ -51,7 +51,7 @@ func (d *byteDecoding) end(emit func(string)) {
 	}
 }
 
-// ByteFallback joins a run of <0xNN> tokens to text. If the run is not valid UTF-8, each of its tokens becomes U+FFFD,
+// byteFallback joins a run of <0xNN> tokens to text. If the run is not valid UTF-8, each of its tokens becomes U+FFFD,
 // so nothing is certain before the run ends (decoders/byte_fallback.rs of the reference).
 type byteFallback struct{}
 

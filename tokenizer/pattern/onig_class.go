@@ -59,7 +59,7 @@ func (p *onigParser) onigWord(inClass bool) chars.RuneSet {
 		chars.RuneRange{Lo: 0x1f170, Hi: 0x1f189})...)
 }
 
-// RuneSetOf returns the members of a class, from the cache.
+// runesOf returns the members of a class, from the cache.
 func (p *onigParser) runesOf(set chars.Class) chars.RuneSet {
 	if _, ok := p.sets[set]; !ok {
 		p.sets[set] = chars.RuneSetOf(set)

@@ -27,7 +27,7 @@ func self(t *testing.T, token string, v Versions) Self {
 	return Self{k, v}
 }
 
-// server serves connections that return what they get, and keeps its log.
+// echo is a server whose connections return what they get. It keeps its log.
 type echo struct {
 	address string
 	mu      sync.Mutex

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Errors of the standard library.
+// init registers errors of the standard library.
 func init() {
 	Register(syscall.ENOSPC, Kind{
 		Name: "syscall.ENOSPC", Means: "the disk is full", Rank: Store + 4, Status: Full, Transfer: Full,

@@ -18,7 +18,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store/collect"
 )
 
-// The test binary also serves as the tests' child process: if childEnv is set, it runs that job.
+// childEnv makes the test binary a child process of the tests, which runs that job.
 const childEnv = "INGOT_TEST_CHILD"
 
 // ChildArg represents a secret in the arguments of a child process.
