@@ -1,4 +1,4 @@
-"""Times Encode beside the Rust package tokenizers: the same tokenizers, the same text, one core, in turns.
+"""Times Encode beside the Rust package tokenizers: the same tokenizers, the same text, one core, interleaved.
 
 Usage: tokenizer.py GO_PROGRAM RESULTS. Needs tokenizers 0.23.3. The first run trains the tokenizers on the sources and
 documentation of Python's standard library and keeps them in .cache/bench-tokenizer.

@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// wantShared checks into how many parts a cache's positions are split: shared ones, and a storage for so many.
+// wantShared checks the number of shared parts of a cache's positions, and the capacity of its own storage.
 func wantShared(t *testing.T, s *subject, parts, capacity int) {
 	t.Helper()
 	v := s.Layer.(*cache.KV).View()
@@ -55,7 +55,7 @@ func TestKVShares(t *testing.T) {
 	}
 }
 
-// A path of many snapshots is shared, but the kernels take only so many: consecutive small ones are joined.
+// A path of many snapshots is shared, but the kernels take a bounded number: consecutive small ones are joined.
 func TestKVSharesMany(t *testing.T) {
 	mlxtest.Do(t, noLeak(t, func(e *mlx.Thread) {
 		first, s := newSubject(e, cache.Full, 0), newSubject(e, cache.Full, 0)

@@ -30,9 +30,9 @@ func owned(t *mlx.Thread, arrays func() []*mlx.Array) (list []*mlx.Array) {
 	return list
 }
 
-// isMost reports whether slots are so many of their arrays' that a snapshot keeps these arrays, rather than a copy. An
-// eighth as many slots may be spare. A short sequence may have up to roomMultiple spare slots, if it uses at least
-// twice as many: a copy would cost more time than its memory is worth.
+// isMost reports whether slots fill their arrays, so that a snapshot keeps the arrays rather than a copy. An eighth of
+// their number may be spare. A short sequence may have up to roomMultiple spare slots, if it uses at least twice as
+// many: a copy would cost more time than its memory is worth.
 func (s slots) isMost() bool {
 	n := s.len()
 	return s.k.Dim(2)-n <= max(n/8, min(n/2, roomMultiple))

@@ -9,8 +9,8 @@ import (
 	"github.com/ingotml/ingot/manifest/blob"
 )
 
-// The codes of experts that OpenAI publishes in mxfp4 are in the image byte for byte: rows of gate and up come in turns
-// in the source, and one after the other in the image.
+// The codes of experts that OpenAI publishes in mxfp4 are in the image byte for byte: rows of gate and up are
+// interleaved in the source, and one after the other in the image.
 func TestBlocksAreKept(t *testing.T) {
 	c, store := published(t, "../models/gpt_oss-published"), openStore(t)
 	mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{})
@@ -38,7 +38,7 @@ func TestBlocksAreKept(t *testing.T) {
 	}
 }
 
-// inOrder returns the rows of each expert: if they come in turns, the even ones and then the odd ones.
+// inOrder returns the rows of each expert: if they are interleaved, the even ones and then the odd ones.
 func inOrder(source tensor, inTurns bool) []byte {
 	if !inTurns || len(source.data) == 0 {
 		return source.data

@@ -43,7 +43,7 @@ type Staged interface {
 	Model
 	// Stage returns the rank's place in the pipeline; nil if it has all layers.
 	Stage() *nn.Stage
-	// Finish returns on rank 0 what Forward returns without a pipeline, for so many rows whose output is wanted. Forward
+	// Finish returns on rank 0 what Forward returns without a pipeline, for the rows whose output is wanted. Forward
 	// returns what a rank has sent, and must be computed before.
 	Finish(rows int) *mlx.Array
 }

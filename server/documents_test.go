@@ -40,7 +40,7 @@ func TestPDFText(t *testing.T) {
 	}
 }
 
-// A request reads so many files, and goes on without the others.
+// A request reads a bounded number of files, and goes on without the others.
 func TestManyPDFs(t *testing.T) {
 	s := &Server{prompts: promptMemory(times{})}
 	read := s.PDFReader(t.Context())

@@ -3,9 +3,9 @@
 //   kernels THREADS ROUNDS ISA ROWS[,ROWS...] [TYPE...]
 //
 // Prints a line of JSON for each type and number of rows, with the best and the median time of ROUNDS rounds. The
-// weights lie in so many matrices that no cache holds them. The bandwidth of a virtual machine varies, and so does the
-// speed of its processors, which may be halves of shared cores. Therefore each pass has its own plain read of memory
-// before it, and after it the same instructions with weights in the cache; both are compared with this pass alone.
+// weights lie in more matrices than a cache holds. The bandwidth of a virtual machine varies, and so does the speed of
+// its processors, which may be halves of shared cores. Therefore each pass has its own plain read of memory before it,
+// and after it the same instructions with weights in the cache; both are compared with this pass alone.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

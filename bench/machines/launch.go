@@ -32,7 +32,7 @@ func (o options) own(role string) []string {
 	}
 }
 
-// process measures one rank with so many threads, on processors of their own.
+// process measures one rank whose threads have processors of their own.
 func (o options) process(ctx context.Context, threads int) (m measurement, err error) {
 	var out bytes.Buffer
 	c := o.command(ctx, roleSingle, 0, threads)

@@ -74,7 +74,7 @@ class Bench:
         return rows
 
     def left(self, needed=0):
-        """Whether there is time for what takes so many seconds."""
+        """Whether there are needed seconds left."""
         return time.monotonic() + needed < self.end
 
     def ingot(self, arithmetic, program=None, options=()):

@@ -10,7 +10,7 @@ import (
 
 const gib = 1 << 30
 
-// weigh makes a node's snapshots count as so many bytes.
+// weigh sets the bytes that a node's snapshots count as.
 func (w *world) weigh(of func(s *cache.Snapshot) int64) {
 	w.sized = func(all cache.Snapshots) int64 {
 		for _, s := range all {

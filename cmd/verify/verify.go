@@ -135,7 +135,7 @@ func (o verifyOptions) way(c *cobra.Command) (way, error) {
 		{o.svg != "" || o.text != "" && !o.measuresKV(), nil,
 			"--text and --svg require --against, which names the model to compare with"},
 		{o.measuresKV(), verifyKV, ""},
-		{given("tokens"), nil, "--tokens requires --kv-type, whose cost is measured over so many"},
+		{given("tokens"), nil, "--tokens requires --kv-type, whose cost is measured over --tokens tokens"},
 		{len(o.images) > 0 && o.reference == "", nil,
 			"--image requires --reference, whose tokens mark where the pictures are"},
 		{o.reference != "", verifyReference, ""},

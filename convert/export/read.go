@@ -102,7 +102,7 @@ func (t *transposedStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// transposed returns the transpose of a matrix of so many rows and columns, with elements of width bytes.
+// transposed returns the transpose of a matrix of rows x columns elements, of width bytes each.
 func transposed(matrix []byte, rows, columns, width int64) []byte {
 	out := make([]byte, 0, len(matrix))
 	for c := range columns {

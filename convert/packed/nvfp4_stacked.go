@@ -201,7 +201,7 @@ func (s *stacked) read(dst *quantize.Blocks, at, n int64) error {
 	return nil
 }
 
-// columns transposes columns [column, column+n) of so many lines of bytes.
+// columns transposes columns [column, column+n) of lines of bytes.
 func columns(t safetensors.Source, dst []byte, begin, lines, width, column, n int64) error {
 	buf := make([]byte, n)
 	for line := range lines {

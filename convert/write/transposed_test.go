@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/internal/limits/runtest"
 )
 
-// matrices returns so many matrices of different bytes, and their transposes.
+// matrices returns matrices of different bytes, and their transposes.
 func matrices(count, rows, columns, width int64) (data, want []byte) {
 	for i := range count * rows * columns * width {
 		data = append(data, byte(i%251))

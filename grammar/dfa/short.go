@@ -9,7 +9,7 @@ import (
 // Short reports whether d lacks texts that are too long to hold. It is then of no use where texts are excluded.
 func (d *DFA) Short() bool { return d.short > 0 }
 
-// Knows reports whether d decides about a text of so many characters.
+// Knows reports whether d decides about a text with this number of characters.
 func (d *DFA) Knows(characters int) bool { return d.short == 0 || characters <= d.short }
 
 // shorter returns the bound of what two automata know together.
@@ -20,7 +20,7 @@ func shorter(a, b int) int {
 	return min(a, b)
 }
 
-// Shorten restricts d to texts of at most so many characters, and marks it as short.
+// Shorten restricts d to texts with at most this number of characters, and marks it as short.
 func Shorten(d *DFA, most int) (*DFA, error) {
 	limited, err := Length(d, 0, most)
 	if err != nil {

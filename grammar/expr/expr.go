@@ -214,7 +214,7 @@ func Repeat(e *Expr, least, most int) *Expr {
 }
 
 // Compared matches what follows the opening bracket of a JSON array or object, of which some parts are Distinct. It has
-// at least so many items.
+// no fewer than least items.
 func Compared(e *Expr, least int) *Expr { return mark(OpCompared, e, least) }
 
 // Distinct matches a comma and an item, or the name of a property, that differs from all before it.

@@ -16,7 +16,7 @@ func findUniqueness(p *Program) *Uniqueness {
 	}
 }
 
-// bounded reports whether a call is an item of finitely many texts: an array has only so many of them.
+// bounded reports whether a call is an item of finitely many texts: an array has no more of them than that.
 func (u *Uniqueness) bounded(n *Node) bool {
 	return n.Op == Call && n.Max == MarkItem && !u.Endless[n.Arg]
 }

@@ -37,8 +37,8 @@ const (
 	TemplateCalls = 500
 	// TemplateLevels bounds the levels of all those calls together, and so the stack.
 	TemplateLevels = 20_000
-	// TemplateMemory and TemplateMemoryTimes bound what one render makes: so many bytes and so many times the size of
-	// its variables.
+	// TemplateMemory and TemplateMemoryTimes bound what one render makes: bytes, plus a multiple of the size of its
+	// variables.
 	TemplateMemory      = 16 << 20
 	TemplateMemoryTimes = 8
 	// TemplateOutput and TemplateOutputTimes bound the text that one render gives, likewise.

@@ -145,8 +145,8 @@ func (l *laurel) apply(x *mlx.Array) *mlx.Array {
 	return mlx.Add(x, l.norm.Apply(l.right.Apply(l.left.Apply(x))))
 }
 
-// sparseMLP is an MLP that uses the gates that exceed the mean of their row by so many standard deviations, less that
-// limit.
+// sparseMLP is an MLP that uses the gates above a limit, less that limit: the mean of their row plus a number of
+// standard deviations.
 type sparseMLP struct {
 	*nn.MLP
 	deviations float64

@@ -36,7 +36,7 @@ func NewLinearParts(w *Weights, name string, outs []int, in int, bias bool) []*L
 	return parts
 }
 
-// partOf returns the part of a tensor with so many rows, of which this rank has own; nil if the whole is not divided.
+// partOf returns the part of a tensor of which this rank has own rows; nil if the whole is not divided.
 func partOf(whole *shard.Part, rows, own int) *shard.Part {
 	if whole == nil {
 		return nil

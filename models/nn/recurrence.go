@@ -25,8 +25,8 @@ type Recurrence struct {
 // overwritten if inPlace is set.
 type Scan func(in, states []*mlx.Array, inPlace bool, lengths ...int) []*mlx.Array
 
-// Recurrence begins a step of a layer that convolves rows x [T, channels] with a kernel of so many taps; 0 means that
-// it has no convolution. memory is the shape of the state of its recurrence, in float32; nil means none.
+// Recurrence begins a step of a layer that convolves rows x [T, channels] with a kernel of taps rows; 0 means that it
+// has no convolution. memory is the shape of the state of its recurrence, in float32; nil means none.
 func (b *Batch) Recurrence(layer int, x *mlx.Array, taps int, memory []int) *Recurrence {
 	r := &Recurrence{segments: b.Segments, inPlace: true}
 	for _, s := range b.Segments {

@@ -92,7 +92,7 @@ func gathered(q, k, v, at, mask *mlx.Array, scale float64) *mlx.Array {
 // blockElements bounds the elements of the largest array of a block of rows.
 const blockElements = 1 << 24
 
-// inBlocks calls fn with ranges of rows that need so many elements each.
+// inBlocks calls fn with ranges of rows. A row needs each elements.
 func inBlocks(rows, each int, fn func(begin, end int)) {
 	size := max(blockElements/max(each, 1), 1)
 	for begin := 0; begin < rows; begin += size {

@@ -154,7 +154,7 @@ func Parts(t table.Table, rank, size int) (map[string]Part, error) {
 }
 
 // pays reports whether a table of tokens' vectors is divided. Each lookup is then a sum over the ranks, so it must save
-// each of them 2 % of what it has otherwise of a model with so many params.
+// each of them 2 % of its part of the model's params.
 func pays(s table.Spec, params int64, size int) bool {
 	return 50*int64(size-1)*s.Shape[0]*s.Shape[1] >= params
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 )
 
-// llama returns a model with so many layers.
+// llama returns a model with the given number of layers.
 func llama(t *testing.T, layers int) arch.Model {
 	t.Helper()
 	m, err := arch.Detect(fmt.Appendf(nil, `{"model_type":"llama","hidden_size":64,"intermediate_size":128,

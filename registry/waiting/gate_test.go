@@ -21,7 +21,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// window is a server that takes so many requests in each window of time.
+// window is a server that takes a number of requests in each window of time.
 type window struct {
 	mu       sync.Mutex
 	length   time.Duration

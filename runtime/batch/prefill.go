@@ -58,7 +58,7 @@ func (p prefillRate) rows(d time.Duration) int {
 // copyRate is how many bytes of restored state a step copies per second. The pages of new memory take most of it.
 const copyRate = 3e9
 
-// copying returns how many rows take as long as copying so many bytes.
+// copying returns the number of rows whose prefill takes as long as copying the bytes.
 func (p prefillRate) copying(bytes int64) int { return int(float64(bytes) / copyRate * float64(p)) }
 
 // add records a step. Steps with few rows are ignored: they do not predict the throughput of larger ones.

@@ -69,7 +69,7 @@ func Alone(in Input) (e Estimate) {
 	}
 }
 
-// estimateTensor estimates ranks that have parts of tensors, with so many sums in a step.
+// estimateTensor estimates ranks that have parts of tensors and compute sums in each step.
 func (in Input) estimateTensor(all []work, sums float64) (e Estimate) {
 	n, link := len(in.Machines), in.link()
 	var compute, prompt float64

@@ -18,8 +18,8 @@ type machines struct {
 	names string // prefix of the namespaces; the rest is the address. Empty: the loopback interface
 }
 
-// newMachines makes namespaces for so many ranks. The bridge is in one of its own, so that nothing of this machine's
-// network is in reach, and is.
+// newMachines makes size namespaces, one per rank. The bridge between them is in one of its own, so that it neither
+// reaches this machine's network nor is reached from it.
 func newMachines(t *testing.T, size int) (m machines) {
 	t.Helper()
 	m.names = fmt.Sprintf("ingot-ranks-%d-", os.Getpid())

@@ -145,7 +145,7 @@ type memory struct {
 	sections map[fill]*section
 }
 
-// section is the range of the file with one kind of contents. Arrays take its bytes in turns.
+// section is the range of the file with one kind of contents. Arrays take its bytes in turn.
 type section struct{ begin, size, next int64 }
 
 // align is that of arrays, and of the pages of the file.

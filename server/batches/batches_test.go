@@ -50,7 +50,7 @@ func decode(t *testing.T, b []byte) (all []Result) {
 	return all
 }
 
-// Results are in the order of the lines, whatever their requests take, and at most so many requests run at once.
+// Results are in the order of the lines, however long the requests take, and the requests that run at once are bounded.
 func TestOrder(t *testing.T) {
 	const n = 200
 	var in strings.Builder

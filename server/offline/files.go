@@ -205,7 +205,7 @@ type upload struct {
 	most  int64
 }
 
-// begin starts a file of at most so many bytes. The caller calls abort, which has no effect after keep.
+// begin starts a file, whose size most bounds. The caller calls abort, which has no effect after keep.
 func (f *files) begin(owner string, most int64) (*upload, error) {
 	if err := os.MkdirAll(f.folder(owner), 0o700); err != nil {
 		return nil, err

@@ -219,7 +219,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// Only so many files are uploaded at a time.
+// The files that are uploaded at a time are bounded.
 func TestUploadsAtOnce(t *testing.T) {
 	f := serve(t, nil)
 	s := &api{core: f.Server, uploads: make(chan struct{})}

@@ -133,8 +133,8 @@ func (f *Format) EncodeAfter(ctx context.Context, prefix []int32, suffix string,
 	return slices.Concat(around, before, after, f.middle), nil
 }
 
-// shorten returns at most so many tokens of two texts, those next to the gap. A quarter is of the second text, unless
-// the first one needs less than the rest.
+// shorten returns the tokens of two texts next to the gap; most bounds their number. A quarter is of the second text,
+// unless the first one needs less than the rest.
 func shorten(before, after []int32, most int) (left, right []int32) {
 	if len(before)+len(after) <= most {
 		return before, after

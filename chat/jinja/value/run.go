@@ -136,7 +136,8 @@ func length(v Value) int {
 // readFast counts a pass over n bytes by an instruction that takes many at a time.
 func (r *Run) readFast(n int) { r.steps += int64(n) / 256 }
 
-// Square counts an operation on integers of so many bits that takes the product of their lengths, and checks the limit.
+// Square counts an operation on integers of a and b bits whose cost is the product of the lengths, and checks the
+// limit.
 func (r *Run) Square(a, b int) error {
 	r.Work((a/64 + 1) * (b/64 + 1) / 32)
 	return r.Tick()

@@ -42,7 +42,7 @@ type found struct {
 
 type key struct{ owner, id string }
 
-// New returns a store for so many responses and bytes.
+// New returns a store that is bounded in responses and bytes.
 func New(responses int, bytes int64) *Store {
 	return &Store{most: responses, mostSize: bytes, byID: map[key]*Response{},
 		items: map[key]found{}, order: list.New()}
