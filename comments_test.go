@@ -241,7 +241,7 @@ var (
 	commentMark = regexp.MustCompile(`(?:^|\s)(?://|#) ?`)
 )
 
-// comments returns the comments of a text by the number of their last line. Lines that follow each other are one comment.
+// comments returns the comments of a text by the number of their last line. Lines that follow each other are one.
 func comments(text string) map[int]string {
 	blocks, block := map[int]string{}, ""
 	for n, line := range append(strings.Split(text, "\n"), "") {

@@ -23,39 +23,74 @@ const (
 // longLines are the lines that may be longer: at most 20.
 var longLines []struct{ file, begins string }
 
-// retired are identifiers that docs/style.md replaces, in the folder where they had that meaning.
-var retired = []struct{ in, name, use string }{
-	{"runtime/", "hears", "neededHiddenStates"},
-	{"runtime/", "luck", "acceptanceStats"},
-	{"runtime/", "wish", "draftRequest"},
-	{"runtime/", "outlook", "draftState"},
-	{"runtime/", "verdict", "sampleResult"},
-	{"runtime/", "stepped", "batchItem"},
-	{"runtime/", "pace", "prefillRate"},
-	{"runtime/", "chance", "uniform"},
-	{"runtime/", "heat", "inverseTemperature"},
-	{"runtime/", "squeeze", "preempt"},
-	{"runtime/", "shares", "batchSizeSum"},
-	{"mlx/", "few", "smallBatch"},
-	{"mlx/", "turn", "transpose"},
+// retired are the words that the glossary replaces, and the folders where they had that meaning; none: everywhere.
+type retired struct {
+	words   map[string][]string // of identifiers and file names
+	phrases []string            // of any text
 }
 
-// retiredPhrases appear in no text, code or help.
-var retiredPhrases = []string{
-	"What is not said to be otherwise",
-	"products of sums",
-	"what products of sums have too much",
-	"fits no tensor",
-	"it is from 0 to",
-	"name that requests may call the server by",
-	"by how its path begins",
-	"The first that fits counts",
-	"Tokens said",
-	"tokens said",
-	"Longest answer",
-	"past prompts",
-	"past ones",
+var (
+	retiredWords  = regexp.MustCompile("`([a-z]+)`(?: in ([a-z/, ]+))?")
+	retiredPhrase = regexp.MustCompile(`"([^"]+)"`)
+)
+
+// readGlossary reads the words of docs/style.md: code in the last column of the glossary, and quotations.
+func readGlossary(text string) retired {
+	r := retired{words: map[string][]string{}}
+	_, glossary, _ := strings.Cut(text, "## Glossary\n")
+	for line := range strings.Lines(glossary) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			continue
+		}
+		for _, m := range retiredWords.FindAllStringSubmatch(cells[4], -1) {
+			r.words[m[1]] = strings.FieldsFunc(m[2], func(c rune) bool { return c == ',' || c == ' ' })
+		}
+	}
+	for _, m := range retiredPhrase.FindAllStringSubmatch(strings.ReplaceAll(glossary, "\n", " "), -1) {
+		r.phrases = append(r.phrases, m[1])
+	}
+	return r
 }
+
+// word returns the retired word in a name of a file, or "". Each part of a name counts, and its plural.
+func (r retired) word(file, name string) string {
+	if strings.HasPrefix(file, "server/") && strings.HasSuffix(name, "JSON") {
+		return ""
+	}
+	for _, part := range parts(name) {
+		for _, w := range []string{part, strings.TrimSuffix(part, "s")} {
+			in, ok := r.words[w]
+			if ok && (len(in) == 0 || slices.ContainsFunc(in, func(f string) bool { return strings.HasPrefix(file, f+"/") })) {
+				return w
+			}
+		}
+	}
+	return ""
+}
+
+// parts returns the words of a name, in lower case: "HTTPTurns_of" has http, turns and of.
+func parts(name string) []string {
+	var list []string
+	begin := 0
+	for i := range len(name) + 1 {
+		isEnd := i == len(name) || !isLetter(name[i]) || i > begin && isUpper(name[i]) &&
+			(!isUpper(name[i-1]) || i+1 < len(name) && isLetter(name[i+1]) && !isUpper(name[i+1]))
+		if !isEnd {
+			continue
+		}
+		if i > begin {
+			list = append(list, strings.ToLower(name[begin:i]))
+		}
+		if begin = i; i < len(name) && !isLetter(name[i]) {
+			begin++
+		}
+	}
+	return list
+}
+
+func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
+func isLetter(c byte) bool { return isUpper(c) || 'a' <= c && c <= 'z' }
 
 // gitFiles lists files with the command git ls-files.
 func gitFiles(t *testing.T, args ...string) []string {
@@ -122,15 +157,16 @@ func TestLineLength(t *testing.T) {
 	}
 }
 
-var cppWord = regexp.MustCompile(`[A-Za-z_]\w*`)
+var cppWord, cppString = regexp.MustCompile(`[A-Za-z_]\w*`), regexp.MustCompile(`"[^"]*"`)
 
-// identifiers lists the identifiers of a Go file; of C++ all words outside of comments at the end of lines.
+// identifiers lists the identifiers of a Go file; of C++ all words outside of strings and of comments at the end of
+// lines.
 func identifiers(t *testing.T, file string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
 	if path.Ext(file) != ".go" {
 		eachLine(t, file, func(n int, line string) {
-			code, _, _ := strings.Cut(line, "//")
+			code, _, _ := strings.Cut(cppString.ReplaceAllString(line, ""), "//")
 			for _, word := range cppWord.FindAllString(code, -1) {
 				found[word] = n
 			}
@@ -156,12 +192,24 @@ func identifiers(t *testing.T, file string) map[string]int {
 }
 
 func TestRetiredWords(t *testing.T) {
+	b, err := os.ReadFile("docs/style.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := readGlossary(string(b))
+	if len(r.words) < 20 || len(r.phrases) < 10 {
+		t.Errorf("the glossary retires %d words and %d phrases", len(r.words), len(r.phrases))
+	}
 	for _, file := range styled(t, ".go", ".cc", ".h") {
-		names := identifiers(t, file)
-		for _, r := range retired {
-			if line := names[r.name]; line > 0 && strings.HasPrefix(file, r.in) {
-				t.Errorf("%s:%d: the identifier %s is retired: use %s", file, line, r.name, r.use)
+		for name, line := range identifiers(t, file) {
+			if w := r.word(file, name); w != "" {
+				t.Errorf("%s:%d: %s: the glossary of docs/style.md retires %q", file, line, name, w)
 			}
+		}
+	}
+	for _, file := range tracked(t) {
+		if w := r.word(file, path.Base(file)); w != "" && !strings.Contains(file, "testdata/") {
+			t.Errorf("%s: the glossary of docs/style.md retires %q", file, w)
 		}
 	}
 	for _, file := range styled(t, ".go", ".cc", ".h", ".md", ".html", ".js") {
@@ -169,11 +217,29 @@ func TestRetiredWords(t *testing.T) {
 			continue
 		}
 		eachLine(t, file, func(n int, line string) {
-			for _, phrase := range retiredPhrases {
+			for _, phrase := range r.phrases {
 				if strings.Contains(line, phrase) {
 					t.Errorf("%s:%d: %q is retired: see docs/style.md", file, n, phrase)
 				}
 			}
 		})
+	}
+}
+
+// The glossary is read as its introduction says.
+func TestReadGlossary(t *testing.T) {
+	r := readGlossary("`no`\n## Glossary\n| Term | Meaning | Where | Not |\n|---|---|---|---|\n" +
+		"| backoff | `delay` | all | `patience` |\n| row | of a | step | `turn` in mlx, arch/types; part, \"rows said\" |\n")
+	for name, want := range map[string]string{
+		"mlx/a.go maxPatience": "patience", "a.go Patiences": "patience", "a.go impatience": "", "mlx/a.go turnOf": "turn",
+		"arch/types/a.go HTTPTurns": "turn", "arch/a.go turn": "", "a.go part": "", "a.go delay": "", "a.go no": "",
+		"server/a.go patienceJSON": "",
+	} {
+		if file, name, _ := strings.Cut(name, " "); r.word(file, name) != want {
+			t.Errorf("%s in %s: %q, want %q", name, file, r.word(file, name), want)
+		}
+	}
+	if !slices.Equal(r.phrases, []string{"rows said"}) {
+		t.Errorf("phrases %q", r.phrases)
 	}
 }

@@ -39,8 +39,8 @@ func TestBlocksAreKept(t *testing.T) {
 }
 
 // inOrder returns the rows of each expert: if they are interleaved, the even ones and then the odd ones.
-func inOrder(source tensor, inTurns bool) []byte {
-	if !inTurns || len(source.data) == 0 {
+func inOrder(source tensor, interleaved bool) []byte {
+	if !interleaved || len(source.data) == 0 {
 		return source.data
 	}
 	experts, rows := int(source.Shape[0]), int(source.Shape[1])

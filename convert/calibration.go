@@ -17,12 +17,12 @@ const (
 	AutoCalibration = "auto"
 )
 
-// calibration opens the statistics that were asked for, and checks that they are of the source's weights.
+// calibration opens the statistics that opts names, if the model is quantized, and checks that they are of the source's
+// weights.
 func (p *prepared) calibration(
-	ctx context.Context, store func() (*store.Store, error), opts Options, to *plan.Options,
+	ctx context.Context, store func() (*store.Store, error), opts Options, isQuantized bool, to *plan.Options,
 ) error {
-	quantizes := opts.Precision.Type != 0 || len(opts.Precision.Rules) > 0
-	if opts.Calibration == "" || opts.Calibration == NoCalibration || !quantizes {
+	if opts.Calibration == "" || opts.Calibration == NoCalibration || !isQuantized {
 		return nil
 	}
 	var err error

@@ -304,7 +304,8 @@ func prepareWith(
 		return nil, err
 	}
 	req.plan.Precision = opts.Precision
-	if err := p.calibration(ctx, store, opts, &req.plan); err != nil {
+	isQuantized := opts.Precision.Type != 0 || len(opts.Precision.Rules) > 0
+	if err := p.calibration(ctx, store, opts, isQuantized, &req.plan); err != nil {
 		p.close()
 		return nil, err
 	}

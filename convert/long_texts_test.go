@@ -72,9 +72,9 @@ func TestLongTexts(t *testing.T) {
 	}
 	for name, text := range files {
 		number, _ := json.Marshal(json.Number("1" + strings.Repeat("0", limits.Message)))
-		turn := 0
+		count := 0
 		for what, text := range lengthened(t, []byte(text), []byte(number)) {
-			if turn++; turn%runtest.Pick(3, 1) != 0 {
+			if count++; count%runtest.Pick(3, 1) != 0 {
 				continue // one in three, in any order: all take seconds
 			}
 			writeFile(t, filepath.Join(dir, name), text)

@@ -13,7 +13,6 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
-	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/recipe"
 	"github.com/opencontainers/go-digest"
 )
@@ -35,9 +34,7 @@ func chooseTypes(
 	}
 	defer p.close()
 	var planned plan.Options
-	asked := opts
-	asked.Precision.Type = quantize.Int4 // any: statistics are opened for quantizations only
-	if err := p.calibration(ctx, func() (*store.Store, error) { return st, nil }, asked, &planned); err != nil {
+	if err := p.calibration(ctx, func() (*store.Store, error) { return st, nil }, opts, true, &planned); err != nil {
 		return nil, err
 	}
 	if planned.Equalized != nil { // of scaled channels
@@ -60,7 +57,7 @@ func chooseTypes(
 	}
 	defer src.Close()
 	var state string
-	key := digest.FromString(fmt.Sprint(entry.Digest, planned.Statistics, asked.Precision, opts.Search.Measured))
+	key := digest.FromString(fmt.Sprint(entry.Digest, planned.Statistics, ask, opts.Search.Measured))
 	if opts.Search.Measured != "" {
 		state = st.Path(store.ScoresDir, "search-"+key.Encoded())
 	}

@@ -673,7 +673,7 @@ func ExpTail(x *Array, limit float64) *Array {
 	return c.one()
 }
 
-// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor((positions[i]+shift)/context)); positions are int32
+// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor((positions[i]+shift)/context)). positions are int32
 // [T] and not negative.
 func GrowRows(x *Array, positions *Array, beta float64, context int, shift int) *Array {
 	c := threadOf(opGrowRows, x).begin(opGrowRows)
@@ -686,8 +686,8 @@ func GrowRows(x *Array, positions *Array, beta float64, context int, shift int) 
 }
 
 // MixRows returns rows [T, m, size] that are sums of the rows of x [T, n, size] with weights float32 [T, m, n], or [m,
-// n] for all T; without weights they are the rows of x. added [T, size] is added to each, multiplied by scales, float32
-// [T, m], or [m] for all T. It sums in float32.
+// n] for all T. Without weights they are the rows of x. added [T, size] is added to each row, multiplied by scales,
+// float32 [T, m], or [m] for all T. The sums are in float32.
 func MixRows(x *Array, weights *Array, added *Array, scales *Array) *Array {
 	c := threadOf(opMixRows, x).begin(opMixRows)
 	c.array(x)
@@ -697,8 +697,8 @@ func MixRows(x *Array, weights *Array, added *Array, scales *Array) *Array {
 	return c.one()
 }
 
-// RescaleRows multiplies each row of x [..., n] so that its root mean square is the one of that row of like. The mean
-// square of a row of x counts as at least least.
+// RescaleRows multiplies each row of x [..., n] so that its root mean square becomes the one of the same row of like.
+// The mean square of a row of x counts as least or more.
 func RescaleRows(x *Array, like *Array, least float64) *Array {
 	c := threadOf(opRescaleRows, x).begin(opRescaleRows)
 	c.array(x)
@@ -707,8 +707,8 @@ func RescaleRows(x *Array, like *Array, least float64) *Array {
 	return c.one()
 }
 
-// SparseRows subtracts from each row of x [..., n] its mean plus so many standard deviations. What is negative then
-// becomes 0.
+// SparseRows subtracts from each row of x [..., n] its mean plus deviations standard deviations. Negative results
+// become 0.
 func SparseRows(x *Array, deviations float64) *Array {
 	c := threadOf(opSparseRows, x).begin(opSparseRows)
 	c.array(x)
@@ -716,11 +716,17 @@ func SparseRows(x *Array, deviations float64) *Array {
 	return c.one()
 }
 
-// StreamWeights returns the weights by which blocks of hyper-connections read and write n streams, from numbers*scale +
-// base, float32 [T, 2n + n*n]: of the first n, Sigmoid plus eps [T, 1, n], for the block's input; of the next n,
-// 2*Sigmoid [T, n], for its output; of the others, transposed matrices [T, n, n], the softmax of each row plus eps,
-// whose columns and rows are divided by their sums plus eps in turns, the columns as often as iterations says and the
-// rows once less. Without iterations there are n numbers, and the first result only.
+// StreamWeights computes the weights with which blocks of manifold-constrained hyper-connections read and write n
+// streams (https://arxiv.org/abs/2512.24880). numbers [T, 2n + n*n] are multiplied by scale and shifted by base. It
+// returns, in float32:
+//
+//   - from the first n numbers, the weights of the block's input [T, 1, n]: their Sigmoid plus eps
+//   - from the next n, the weights of its output [T, n]: twice their Sigmoid
+//   - from the others, the transposed mixing matrices [T, n, n]: the softmax of each row plus eps, made doubly
+//     stochastic by Sinkhorn-Knopp, which divides columns and rows by their sums plus eps, columns first and last,
+//     columns iterations times
+//
+// If iterations is 0, there are n numbers, and the result has only the weights of the input.
 func StreamWeights(numbers *Array, scale *Array, base *Array, n int, iterations int, eps float64) []*Array {
 	c := threadOf(opStreamWeights, numbers).begin(opStreamWeights)
 	c.array(numbers)
@@ -1275,8 +1281,8 @@ func Concatenate(axis int, xs ...*Array) *Array {
 	return c.one()
 }
 
-// JoinSlots returns [1, heads, n, size] with slots [ranges[2i], ranges[2i+1]) of the third axis of each array, in
-// order, and zeros after them, in storage that is shared with no other array.
+// JoinSlots returns [1, heads, n, size]: slots [ranges[2i], ranges[2i+1]) of the third axis of each array, in order,
+// and zeros after them. The storage is shared with no other array.
 func JoinSlots(ranges []int, n int, xs ...*Array) *Array {
 	c := threadOf(opJoinSlots, xs...).begin(opJoinSlots)
 	c.ints(ranges)
@@ -1586,11 +1592,14 @@ func GatherQMM(x *Array, w *Array, scales *Array, biases *Array, lhs *Array, rhs
 	return c.one()
 }
 
-// LinearLayers returns x@w.T + bias for each of several w [out, in] that share x. The lists have one element per w: its
-// format (a QuantMode, or -1 for plain); its group and bits (0 for the format's default); biased is 1 if a bias [out]
-// is added before the result is rounded; heads splits the result [..., out] into [..., heads, out/heads], 0 does not
-// split. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias. If joined
-// is set, the last two axes of x are merged.
+// LinearLayers returns x@w.T + bias for each of several w [out, in] that share x. parts are the arrays of each w: w, or
+// codes, scales and, if affine, biases; then its bias. If joined is set, the last two axes of x are merged. The lists
+// have one element per w:
+//
+//   - formats: a QuantMode, or -1 for plain
+//   - groups, bits: 0 for the format's default
+//   - biased: 1 if a bias [out] is added before the result is rounded
+//   - heads: splits the result [..., out] into [..., heads, out/heads]; 0 does not split
 func LinearLayers(x *Array, parts []*Array, joined bool, formats []int, groups []int, bits []int, biased []int, heads ...int) []*Array {
 	c := threadOf(opLinearLayers, x).begin(opLinearLayers)
 	c.array(x)
@@ -1691,8 +1700,8 @@ func SigmoidGate(gate *Array, up *Array) *Array {
 	return c.one()
 }
 
-// RoPE rotates the first dims channels of [..., T, D] by position offset+t. Pairs are neighbouring channels if
-// traditional, otherwise channels of the two halves.
+// RoPE rotates the first dims channels of [..., T, D] by position offset+t. Pairs are channels 2j and 2j+1 if
+// traditional, otherwise channels j and j+dims/2.
 func RoPE(x *Array, dims int, traditional bool, base float64, scale float64, offset int) *Array {
 	c := threadOf(opRoPE, x).begin(opRoPE)
 	c.array(x)
@@ -1729,9 +1738,9 @@ func RoPEOffsets(x *Array, offsets *Array, freqs *Array, dims int, traditional b
 }
 
 // RotateRows rotates the pairs of channels of each x [T, heads, dim], the first 2*len(freqs) channels, by the angles
-// positions[t]*freqs[j] (float32, radians per position), and multiplies them by scale. positions is [T]. It is [n, T]
-// if n sections assign the pairs to its rows, either consecutively or interleaved (pair j takes row j mod n up to
-// n*sections[row], then row 0).
+// positions[t]*freqs[j] in float32, and multiplies them by scale. freqs are in radians per position. positions is [T],
+// or [n, T] if n sections assign the pairs to its rows: consecutively, or interleaved, where pair j takes row j mod n
+// up to n*sections[row], and then row 0.
 func RotateRows(xs []*Array, positions *Array, freqs *Array, traditional bool, interleaved bool, scale float64, sections ...int) []*Array {
 	c := threadOf(opRotateRows, positions).begin(opRotateRows)
 	c.arrays(xs)
@@ -1892,9 +1901,10 @@ func compressRows(x *Array, rings []*Array, entries []*Array, parts []*Array, se
 	return c.many()
 }
 
-// PackRows packs rows of channels, a multiple of 4, in 8 or 4 bits as uint8, the format of packed KV caches: the codes
-// in groups of 32 channels, with 4 bits the second half of a group in the upper half of each byte; then a bfloat16
-// scale per group; then a bfloat16 bias per group. An element that is not finite makes its group NaN.
+// PackRows packs rows of channels in 8 or 4 bits as uint8, the format of packed KV caches. The number of channels is a
+// multiple of 4. A row has its codes in groups of 32 channels, then a bfloat16 scale per group, then a bfloat16 bias
+// per group. With 4 bits, the upper halves of a group's bytes hold its second half. An element that is not finite makes
+// its group NaN.
 func PackRows(x *Array, bits int) *Array {
 	c := threadOf(opPackRows, x).begin(opPackRows)
 	c.array(x)
@@ -1924,11 +1934,11 @@ func GatedDeltaUpdate(q *Array, k *Array, v *Array, gates *Array, beta *Array, s
 	return c.many()
 }
 
-// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates [T,
-// heads] or, for each column of a state, [T, heads, key dim], and beta [T, heads], divided into segments of the given
-// lengths, with one state float32 [heads, dim, key dim] per segment. It returns the outputs, then each segment's state
-// after its last row, or, if every is set, [length, ...] after every row. If inPlace is set, a new state overwrites the
-// old one, which must not be read afterwards.
+// GatedDeltaRows is GatedDeltaUpdate over packed rows, divided into segments of the given lengths, with one state
+// float32 [heads, dim, key dim] per segment. q and k are [T, key heads, key dim], v [T, heads, dim] and beta [T,
+// heads]. gates are [T, heads] or, for each column of a state, [T, heads, key dim]. It returns the outputs, then the
+// states of each segment: after its last row, or, if every is set, [length, ...] after every row. If inPlace is set, a
+// new state overwrites the old one, which must not be read afterwards.
 func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, states []*Array, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opGatedDeltaRows, q).begin(opGatedDeltaRows)
 	c.array(q)
@@ -1954,11 +1964,11 @@ func StepSizes(x *Array, bias *Array, least float64, most float64) *Array {
 	return c.one()
 }
 
-// StateScan is the selective scan of Mamba 2 over packed rows: q and k (C and B) [T, groups, key dim], v [T, heads,
-// dim], steps float32 [T, heads], divided into segments of the given lengths, with one state float32 [heads, dim, key
-// dim] per segment. Each row multiplies a head's state by e^(step*rate), adds step*v k^T, and reads it with q; skip*v
-// is added to the output. rate and skip are float32 [heads]. It returns the outputs, then each segment's state after
-// its last row. If inPlace is set, a new state overwrites the old one, which must not be read afterwards.
+// StateScan is the selective scan of Mamba 2 over packed rows, divided into segments of the given lengths, with one
+// state float32 [heads, dim, key dim] per segment. q and k (C and B) are [T, groups, key dim], v [T, heads, dim] and
+// steps float32 [T, heads]. Each row multiplies a head's state by e^(step*rate), adds step*v k^T, and reads it with q;
+// skip*v is added to the output. rate and skip are float32 [heads]. It returns the outputs, then each segment's state
+// after its last row. If inPlace is set, a new state overwrites the old one, which must not be read afterwards.
 func StateScan(q *Array, k *Array, v *Array, steps *Array, rate *Array, skip *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opStateScan, q).begin(opStateScan)
 	c.array(q)
@@ -1973,8 +1983,8 @@ func StateScan(q *Array, k *Array, v *Array, steps *Array, rate *Array, skip *Ar
 	return c.many()
 }
 
-// ChannelScan is the selective scan of Mamba, as StateScan but with a step for each channel: x and steps [T, channels],
-// b and c [T, n], rate [channels, n], skip [channels], one state [channels, n] per segment, all float32.
+// ChannelScan is the selective scan of Mamba: StateScan with a step for each channel. x and steps are [T, channels], b
+// and c [T, n], rate [channels, n] and skip [channels]. Each segment has one state [channels, n]. All are float32.
 func ChannelScan(x *Array, steps *Array, b *Array, c_ *Array, rate *Array, skip *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opChannelScan, x).begin(opChannelScan)
 	c.array(x)
@@ -1989,9 +1999,9 @@ func ChannelScan(x *Array, steps *Array, b *Array, c_ *Array, rate *Array, skip 
 	return c.many()
 }
 
-// DecayedSum adds to each row of x [T, channels] decay times the sum of the row before it in its segment; before the
-// first one is a state [channels]. All is float32. It returns the sums, then each segment's last one, which overwrites
-// the state if inPlace is set.
+// DecayedSum adds to each row of x [T, channels] the sum of the row before it in its segment, multiplied by decay. The
+// sum before a segment's first row is a state [channels]. All is float32. It returns the sums, then each segment's last
+// one, which overwrites the state if inPlace is set.
 func DecayedSum(x *Array, decay *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opDecayedSum, x).begin(opDecayedSum)
 	c.array(x)
@@ -2002,9 +2012,10 @@ func DecayedSum(x *Array, decay *Array, states []*Array, inPlace bool, lengths .
 	return c.many()
 }
 
-// UnitGates returns, in float32, what RG-LRU layers give to DecayedSum: the rows of x [T, channels] times
-// Sigmoid(input+inputBias) and sqrt(1-gate^2), and the gates e^(rate*Sigmoid(decay+decayBias)). parts are inputBias,
-// decayBias and rate, float32 [channels]. The root is 1 in rows at position 0; positions are int32 [T].
+// UnitGates returns the inputs of DecayedSum in an RG-LRU layer, in float32. The gates are
+// e^(rate*Sigmoid(decay+decayBias)). The rows are x [T, channels] times Sigmoid(input+inputBias) and sqrt(1-gate^2); in
+// rows at position 0, the root is 1. It returns the rows, then the gates. parts are inputBias, decayBias and rate,
+// float32 [channels]. positions are int32 [T].
 func UnitGates(x *Array, input *Array, decay *Array, parts []*Array, positions *Array) []*Array {
 	c := threadOf(opUnitGates, x).begin(opUnitGates)
 	c.array(x)
@@ -2015,13 +2026,17 @@ func UnitGates(x *Array, input *Array, decay *Array, parts []*Array, positions *
 	return c.many()
 }
 
-// WKVScan is the recurrence of RWKV 7 over packed rows [T, heads, dim], divided into segments of the given lengths,
-// with one state float32 [heads, dim, dim] per segment. With rate = sigmoid(a) and u = k*keyScale at length 1, each row
-// multiplies the state's columns by e^(-e^-0.5*sigmoid(w)), subtracts (state@u) (u*rate)^T, of the state before, and
-// adds v key^T, where key = k*(1+(rate-1)*keyRate). The output is the LayerNorm of state@r, plus v times the sum of
-// r*key*bonus. parts are keyScale, keyRate, bonus, and the norm's weight and bias, float32 [heads, dim]. It returns the
-// outputs, then each segment's state after its last row. If inPlace is set, a new state overwrites the old one, which
-// must not be read afterwards.
+// WKVScan is the recurrence of RWKV 7 (https://arxiv.org/abs/2503.14456) over packed rows [T, heads, dim], divided into
+// segments of the given lengths, with one state float32 [heads, dim, dim] per segment. Let rate = sigmoid(a), key =
+// k*(1+(rate-1)*keyRate), and u = k*keyScale at length 1. Each row
+//
+//   - multiplies the state's columns by e^(-e^-0.5*sigmoid(w)),
+//   - subtracts (state@u) (u*rate)^T, of the state before,
+//   - adds v key^T.
+//
+// The output is the LayerNorm of state@r, plus v times the sum of r*key*bonus. parts are keyScale, keyRate, bonus, and
+// the norm's weight and bias, float32 [heads, dim]. It returns the outputs, then each segment's state after its last
+// row. If inPlace is set, a new state overwrites the old one, which must not be read afterwards.
 func WKVScan(r *Array, w *Array, k *Array, v *Array, a *Array, parts []*Array, eps float64, states []*Array, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opWKVScan, r).begin(opWKVScan)
 	c.array(r)
@@ -2039,8 +2054,8 @@ func WKVScan(r *Array, w *Array, k *Array, v *Array, a *Array, parts []*Array, e
 
 // CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C]; the last
 // tap is the row itself. states [taps-1, C] are the rows before a segment. It returns the outputs, through SiLU if silu
-// is set, then each segment's last taps-1 rows, or, if every is set, [length, ...] of them after every row. If inPlace
-// is set, the new states overwrite the old ones, which must not be read afterwards.
+// is set, then the states of each segment: its last taps-1 rows, or, if every is set, [length, ...] of them after every
+// row. If inPlace is set, the new states overwrite the old ones, which must not be read afterwards.
 func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opCausalConv, x).begin(opCausalConv)
 	c.array(x)
@@ -2065,10 +2080,10 @@ func Decay(x *Array, bias *Array, rate *Array) *Array {
 
 // ChooseExperts chooses the k experts with the highest scores of each row of scores [T, experts], in descending order;
 // the lower index wins a tie. It returns their weights, float32 [T, k], and their indices, uint32 [T, k]. The weights
-// are the softmax of the scores, or, with scoring 1, their sigmoids, or, with 2, the square roots of their softplus,
-// normalized to sum to 1 if sumToOne is set, times scale. A correction [experts] affects the choice only. If topGroups
-// is less than groups, only experts of the groups with the highest sums of their groupBest best scores, 1 or 2, are
-// considered. Given experts, uint32 [T, k], are chosen instead.
+// are the softmax of the scores, or with scoring 1 their sigmoids, or with 2 the square roots of their softplus. They
+// are normalized to sum to 1 if sumToOne is set, and multiplied by scale. A correction [experts] affects the choice
+// only. If topGroups is less than groups, only the experts of the best groups are considered; the score of a group is
+// the sum of its groupBest best scores, 1 or 2. given experts, uint32 [T, k], are chosen instead.
 func ChooseExperts(scores *Array, correction *Array, given *Array, k int, groups int, topGroups int, groupBest int, scoring int, sumToOne bool, scale float64) []*Array {
 	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
 	c.array(scores)
@@ -2084,9 +2099,9 @@ func ChooseExperts(scores *Array, correction *Array, given *Array, k int, groups
 	return c.many()
 }
 
-// IdentityExperts divides a choice of experts, uint32 [T, k], with weights, float32 [T, k], into those below n and
-// those from n on, which return their input. It returns the sum [T, 1] of the weights of the latter, and weights and
-// choice [T, k] for the former: the places of the latter have weight 0 and another expert of the row, or any if it has
+// IdentityExperts divides a choice of experts, uint32 [T, k], with weights, float32 [T, k]. Experts from n on return
+// their input; the others are below n. It returns the sum [T, 1] of the weights of the former, and weights and choice
+// [T, k] of the latter. The places of the former then have weight 0 and another expert of the row, or any if it has
 // none.
 func IdentityExperts(weights *Array, chosen *Array, n int) []*Array {
 	c := threadOf(opIdentityExperts, weights).begin(opIdentityExperts)
@@ -2097,7 +2112,7 @@ func IdentityExperts(weights *Array, chosen *Array, n int) []*Array {
 }
 
 // OwnExperts divides a choice of experts, uint32 [T, k], with weights, float32 [T, k], into the n from first on and the
-// others. It returns weights and choice [T, k], counted from first: the places of the others have weight 0 and another
+// others. It returns weights and choice [T, k], counted from first. The places of the others have weight 0 and another
 // own expert of the row, or any if it has none.
 func OwnExperts(weights *Array, chosen *Array, first int, n int) []*Array {
 	c := threadOf(opOwnExperts, weights).begin(opOwnExperts)
@@ -2108,10 +2123,11 @@ func OwnExperts(weights *Array, chosen *Array, first int, n int) []*Array {
 	return c.many()
 }
 
-// SparseMixer chooses two experts of each row of scores [T, experts], one after the other: each has the highest score
-// of those that are left, the lower index wins a tie. It returns their weights, float32 [T, 2], and their indices,
-// uint32 [T, 2]. A weight is the expert's share of the softmax over the scores that are left and at most 2*jitter below
-// its own, relative to the larger of its own and the other's absolute value. https://arxiv.org/abs/2409.12136
+// SparseMixer chooses two experts of each row of scores [T, experts], one after the other
+// (https://arxiv.org/abs/2409.12136). Each has the highest score of the experts that are left; the lower index wins a
+// tie. It returns their weights, float32 [T, 2], and their indices, uint32 [T, 2]. A weight is the expert's share of a
+// softmax. The softmax has the scores that are left and at most 2*jitter below the expert's own, relative to the larger
+// of its own and the other's absolute value.
 func SparseMixer(scores *Array, jitter float64) []*Array {
 	c := threadOf(opSparseMixer, scores).begin(opSparseMixer)
 	c.array(scores)
@@ -2119,8 +2135,8 @@ func SparseMixer(scores *Array, jitter float64) []*Array {
 	return c.many()
 }
 
-// ClampedSwiGLU returns (u+shift)*g*Sigmoid(alpha*g) of the halves of the last axis of x [..., 2n], where g is the
-// first half, at most limit, and u the second, from -limit to limit. Row rows[i] of bias [m, 2n] is added to row i
+// ClampedSwiGLU returns (u+shift)*g*Sigmoid(alpha*g) of the halves of the last axis of x [..., 2n]. g is the first
+// half, limited to limit; u is the second, limited to [-limit, limit]. Row rows[i] of bias [m, 2n] is added to row i
 // before.
 func ClampedSwiGLU(x *Array, bias *Array, rows *Array, alpha float64, limit float64, shift float64) *Array {
 	c := threadOf(opClampedSwiGLU, x).begin(opClampedSwiGLU)
@@ -2133,9 +2149,9 @@ func ClampedSwiGLU(x *Array, bias *Array, rows *Array, alpha float64, limit floa
 	return c.one()
 }
 
-// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], after adding rows chosen [T, k]
-// of bias [m, n], plus added [T, n], which is multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in
-// float32, and the result has the type of x.
+// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k]. Rows chosen [T, k] of bias [m,
+// n] are added to x before. added [T, n] is added to the sums, multiplied by Sigmoid(gate [T, 1]) if there is a gate.
+// The sums are in float32, and the result has the type of x.
 func CombineRows(x *Array, weights *Array, bias *Array, chosen *Array, added *Array, gate *Array) *Array {
 	c := threadOf(opCombineRows, x).begin(opCombineRows)
 	c.array(x)
@@ -2148,10 +2164,10 @@ func CombineRows(x *Array, weights *Array, bias *Array, chosen *Array, added *Ar
 }
 
 // GatedExperts applies the chosen experts [T, k] to rows x [T, in] and combines their outputs as CombineRows does. An
-// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. With a limit above 0 the gate is
-// ClampedSwiGLU, and biases may be [experts, 2*n] of its input and [experts, out] of the output. parts are the matrices
-// [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it
-// is one fused operation.
+// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. With a limit above 0, ClampedSwiGLU
+// replaces act and the product. biases may be [experts, 2*n] of its input and [experts, out] of the output. parts are
+// the matrices [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches
+// on a CPU it is one fused operation.
 func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, alpha float64, limit float64, shift float64, biases []*Array, added *Array, gate *Array) *Array {
 	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
 	c.array(x)

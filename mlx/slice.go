@@ -23,8 +23,8 @@ func At(i int) Span { return Span{i, 0, 1, true} }
 // Range selects positions start to stop, excluding stop. Negative positions count from the end of the axis.
 func Range(start, stop int) Span { return Span{start, stop, 1, false} }
 
-// Stepped selects every step-th position of Range(start, stop). step must be positive.
-func Stepped(start, stop, step int) Span { return Span{start, stop, step, false} }
+// Strided selects every step-th position of Range(start, stop). step must be positive.
+func Strided(start, stop, step int) Span { return Span{start, stop, step, false} }
 
 // resolve returns the span's bounds on an axis of length n, clamped as in Python.
 func (s Span) resolve(n int) (start, stop int) {

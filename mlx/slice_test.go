@@ -30,8 +30,8 @@ func TestSlice(t *testing.T) {
 		{"beyond is cut", mlx.Range(3, 99), []float32{3, 4}},
 		{"negative start", mlx.Range(-2, mlx.End), []float32{3, 4}},
 		{"negative stop", mlx.Range(0, -1), []float32{0, 1, 2, 3}},
-		{"step", mlx.Stepped(0, mlx.End, 2), []float32{0, 2, 4}},
-		{"step within", mlx.Stepped(1, 4, 2), []float32{1, 3}},
+		{"step", mlx.Strided(0, mlx.End, 2), []float32{0, 2, 4}},
+		{"step within", mlx.Strided(1, 4, 2), []float32{1, 3}},
 	} {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			x := mlx.Arange(e, 0, 5, 1, mlx.Float32)
@@ -87,7 +87,7 @@ func TestSliceRandomly(t *testing.T) {
 						at = append(at, i)
 					}
 				}
-				return mlx.Stepped(start, stop, step), at
+				return mlx.Strided(start, stop, step), at
 			}
 			rows, rowsAt := span(n)
 			columns, columnsAt := span(m)
@@ -121,7 +121,7 @@ func TestSliceRefuses(t *testing.T) {
 		{"Slice(float32[2 3]): 3 spans for 2 axes", func(x *mlx.Array) { mlx.Slice(x, mlx.All(), mlx.All(), mlx.All()) }},
 		{"Slice(float32[2 3]): axis 1 has no position 3", func(x *mlx.Array) { mlx.Slice(x, mlx.All(), mlx.At(3)) }},
 		{"Slice(float32[2 3]): axis 0 has no position -3", func(x *mlx.Array) { mlx.Slice(x, mlx.At(-3), mlx.All()) }},
-		{"step 0 of axis 0 is not positive", func(x *mlx.Array) { mlx.Slice(x, mlx.Stepped(0, 1, 0), mlx.All()) }},
+		{"step 0 of axis 0 is not positive", func(x *mlx.Array) { mlx.Slice(x, mlx.Strided(0, 1, 0), mlx.All()) }},
 		{"SliceAxis(float32[2 3]): no axis 2", func(x *mlx.Array) { mlx.SliceAxis(x, 2, mlx.All()) }},
 		{"Dim(float32[2 3]): no axis 5", func(x *mlx.Array) { x.Dim(5) }},
 	} {

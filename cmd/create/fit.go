@@ -1,6 +1,7 @@
 package create
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,7 +168,7 @@ func fitSource(a *cli.App, c *cobra.Command, arg string, o fitOptions) error {
 			t.Fits = t.Total <= memory
 		}
 	}
-	slices.SortStableFunc(out.Types, func(a, b fitTypeJSON) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
+	slices.SortStableFunc(out.Types, func(a, b fitTypeJSON) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return printFit(a, out, o.json)
 }
 

@@ -48,7 +48,7 @@ func (c *Checkpoint) stackedFP4(t safetensors.Source) (list []Weight, ok bool, e
 	case b[1] == a[1] && b[2]*bytes == a[2]:
 		s.out, s.in = a[1], 2*a[2]
 	case b[2] == a[2] && b[1]*bytes == a[1]:
-		s.out, s.in, s.turned = a[2], 2*a[1], true
+		s.out, s.in, s.transposed = a[2], 2*a[1], true
 	default:
 		return nil, true, s.misfit()
 	}
@@ -64,7 +64,7 @@ type stacked struct {
 	global        safetensors.Source // if File is nil, there is none
 	format        quantize.Type
 	group         int64
-	turned        bool // the file has [in, out]
+	transposed        bool // the file has [in, out]
 	out, in       int64
 	factors       []float32 // one for each of equal ranges of all rows
 	from, rows    int64     // the rows of each expert's matrix that are read
@@ -117,7 +117,7 @@ func (s *stacked) weights(c *Checkpoint) []Weight {
 	if s.global.File != nil {
 		w.Parts, w.Several = append(w.Parts, s.global), true
 	}
-	if !s.turned && s.format == quantize.MXFP4 {
+	if !s.transposed && s.format == quantize.MXFP4 {
 		w.Type, w.Why = s.format, ""
 	}
 	some := func(name string, from, rows int64) Weight {
@@ -131,7 +131,7 @@ func (s *stacked) weights(c *Checkpoint) []Weight {
 	switch _, biased := c.Lookup(w.Name + "_bias"); {
 	case biased:
 		return []Weight{some(w.Name+blocksEnd, 0, s.out)}
-	case !s.turned:
+	case !s.transposed:
 		return []Weight{some(w.Name, 0, s.out)}
 	case paired && s.out%2 == 0:
 		half := s.out / 2
@@ -188,7 +188,7 @@ func (s *stacked) read(dst *quantize.Blocks, at, n int64) error {
 		lines int64 // bytes of a row
 	}{{s.codes, &dst.Packed, s.in / 2}, {s.scales, &dst.Scales, s.in / s.group}} {
 		var err error
-		if to := (*p.to)[:n*p.lines]; s.turned {
+		if to := (*p.to)[:n*p.lines]; s.transposed {
 			err = columns(p.from, to, expert*p.lines, p.lines, s.out, row, n)
 		} else {
 			err = numbers.ReadAt(p.from, to, at*p.lines)

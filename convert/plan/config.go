@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -26,10 +27,7 @@ func (p *planner) config() manifest.Config {
 	}
 	c.Quantization = mainType(packed, opts.Precision.Type).String()
 	types := slices.SortedFunc(maps.Keys(bytes), func(a, b string) int {
-		if bytes[a] != bytes[b] {
-			return int(min(max(bytes[b]-bytes[a], -1), 1))
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(bytes[b], bytes[a]), strings.Compare(a, b))
 	})
 	c.DType = strings.Join(types, ",")
 	base := p.src.Record().Quantization

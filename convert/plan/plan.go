@@ -11,6 +11,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -298,10 +299,7 @@ func (p *Plan) sum() {
 		t.Types = append(t.Types, *b)
 	}
 	slices.SortFunc(t.Types, func(a, b ByType) int {
-		if a.Bytes != b.Bytes {
-			return int(min(max(b.Bytes-a.Bytes, -1), 1))
-		}
-		return strings.Compare(a.Type, b.Type)
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Type, b.Type))
 	})
 	for _, f := range p.Files {
 		t.FileBytes += f.Size

@@ -3,4 +3,4 @@
 package bridge
 
 // ABI identifies the interface between Go and the library; both contain it.
-const ABI = 0x6b1e061e
+const ABI = 0xd4e4ddd1

@@ -67,7 +67,7 @@ func pushed(t *testing.T, p *rt.Peer, s *store.Store) (name manifest.Name, signa
 // What is wrong in a registry is found, each in the way that it can be, and a repair mends it if the registry lets it.
 func TestRun(t *testing.T) {
 	large, small := digest.FromBytes(rt.Noise(0, 70000)), digest.FromBytes(rt.Noise(1, 3000))
-	hide := func(p *rt.Peer) { // HEAD is refused
+	refuseHead := func(p *rt.Peer) { // HEAD is refused
 		p.On("HEAD", rt.BlobRoute, rt.Respond(405))
 	}
 	replace := func(p *rt.Peer, d digest.Digest, b []byte) {
@@ -85,14 +85,14 @@ func TestRun(t *testing.T) {
 		{"nothing", func(p *rt.Peer, _ digest.Digest) {}, nil, nil, false},
 		{"lost", func(p *rt.Peer, _ digest.Digest) { p.DropBlob("team/m", large); p.DropBlob("team/m", small) },
 			[]string{"missing blob 70000", "missing blob 3000"}, []string{"missing blob 70000", "missing blob 3000"}, false},
-		{"lost, no HEAD", func(p *rt.Peer, _ digest.Digest) { hide(p); p.DropBlob("team/m", large) },
+		{"lost, no HEAD", func(p *rt.Peer, _ digest.Digest) { refuseHead(p); p.DropBlob("team/m", large) },
 			[]string{"missing blob 70000"}, []string{"missing blob 70000"}, false},
-		{"no HEAD", func(p *rt.Peer, _ digest.Digest) { hide(p) }, nil, nil, false},
+		{"no HEAD", func(p *rt.Peer, _ digest.Digest) { refuseHead(p) }, nil, nil, false},
 		{"HEAD without a size", func(p *rt.Peer, _ digest.Digest) { p.On("HEAD", rt.BlobRoute, rt.Respond(200)) },
 			nil, nil, false},
 		{"cut", func(p *rt.Peer, _ digest.Digest) { replace(p, large, []byte("cut")) },
 			[]string{"size blob 70000"}, []string{"corrupt blob 70000"}, false},
-		{"cut, no HEAD", func(p *rt.Peer, _ digest.Digest) { hide(p); replace(p, large, []byte("cut")) },
+		{"cut, no HEAD", func(p *rt.Peer, _ digest.Digest) { refuseHead(p); replace(p, large, []byte("cut")) },
 			[]string{"size blob 70000"}, []string{"corrupt blob 70000"}, false},
 		{"damaged", func(p *rt.Peer, _ digest.Digest) { replace(p, large, make([]byte, 70000)) },
 			nil, []string{"corrupt blob 70000"}, false},

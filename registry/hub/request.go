@@ -62,7 +62,7 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 	if err != nil {
 		err = watch.Cause(err)
 		watch.Stop()
-		return nil, fmt.Errorf("%s: %w", q.what, &sendError{hideAddress(err)})
+		return nil, fmt.Errorf("%s: %w", q.what, &sendError{redactAddress(err)})
 	}
 	c.reached.Store(true)
 	c.limited(q, gate, sent, resp)
@@ -87,9 +87,9 @@ func (c *Client) limited(q call, gate *waiting.Gate, sent time.Time, resp *http.
 	}
 }
 
-// hideAddress removes the address from errors of the resolver and of connections, since a signed host is not for logs;
-// the cause remains.
-func hideAddress(err error) error {
+// redactAddress removes the address from errors of the resolver and of connections, since a signed host is not for
+// logs; the cause remains.
+func redactAddress(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" && op.Err != nil {
 		return fmt.Errorf("connect: %w", op.Err)

@@ -180,7 +180,7 @@ func (e *stepper) sample(plan []*batchItem, hidden *mlx.Array) {
 		}
 	}
 	mlx.AsyncEval(wanted...)
-	e.ranks.Stepped(hidden, logits)
+	e.ranks.EndStep(hidden, logits)
 	for _, s := range plan {
 		s.g.cached.takeSnapshot(s.g.seq.Offset())
 	}

@@ -28,16 +28,16 @@ func (m *machine) took(seconds float64) time.Duration {
 // run simulates the given number of requests and steps, and returns tokens per second.
 func (m *machine) run(d *Depths, requests, steps int) float64 {
 	m.clock, m.tokens = 0, 0
-	outlooks := make([]DepthState, requests)
+	states := make([]DepthState, requests)
 	for range steps {
 		var wishes []DepthRequest
-		for i := range outlooks {
-			wishes = append(wishes, DepthRequest{State: &outlooks[i], MaxTokens: runtime.MaxDraft})
+		for i := range states {
+			wishes = append(wishes, DepthRequest{State: &states[i], MaxTokens: runtime.MaxDraft})
 		}
 		d.Plan(requests, wishes)
 		rows, deepest, drafting := requests, 0, 0
-		for i := range outlooks {
-			n := outlooks[i].Depth
+		for i := range states {
+			n := states[i].Depth
 			rows += n
 			deepest = max(deepest, n)
 			if n > 0 {
@@ -48,13 +48,13 @@ func (m *machine) run(d *Depths, requests, steps int) float64 {
 			d.AddDraft(requests, drafting, deepest, m.took(m.draft*float64(deepest)))
 		}
 		d.AddStep(requests, rows, m.took(m.step(rows)))
-		for i := range outlooks {
-			n, accepted := outlooks[i].Depth, 0
+		for i := range states {
+			n, accepted := states[i].Depth, 0
 			for accepted < n && m.Float64() < m.right(accepted) {
 				accepted++
 			}
 			if n > 0 {
-				d.AddResult(&outlooks[i], n, accepted)
+				d.AddResult(&states[i], n, accepted)
 			}
 			m.tokens += 1 + accepted
 		}

@@ -131,8 +131,8 @@ func (l *Leader) Head(rows []int) {
 	}
 }
 
-// Stepped ends a step with its hidden states and logits, which may be nil. Now and then the ranks compare their states.
-func (l *Leader) Stepped(hidden, logits *mlx.Array) {
+// EndStep ends a step with its hidden states and logits, which may be nil. Now and then the ranks compare their states.
+func (l *Leader) EndStep(hidden, logits *mlx.Array) {
 	if l == nil {
 		return
 	}

@@ -32,12 +32,16 @@ func TestParse(t *testing.T) {
 Abs(x) = mx::abs(x, s) -- is |x|.
 
   Split(x, at ints) -> many = mx::split(x, at, s) -- cuts x -- twice.
+// Join joins them.
+// It copies.
+Join(xs arrays) = mx::join(xs, s)
 part(x, scale array?, eps float) = mx::part(x, scale, eps)
 `)
 	want := []op{
-		{Name: "Abs", Expr: "mx::abs(x, s)", Doc: "is |x|.", Args: []arg{{"x", "array"}}},
-		{Name: "Split", Expr: "mx::split(x, at, s)", Doc: "cuts x -- twice.", Many: true,
+		{Name: "Abs", Expr: "mx::abs(x, s)", Doc: "Abs is |x|.", Args: []arg{{"x", "array"}}},
+		{Name: "Split", Expr: "mx::split(x, at, s)", Doc: "Split cuts x -- twice.", Many: true,
 			Args: []arg{{"x", "array"}, {"at", "ints"}}},
+		{Name: "Join", Expr: "mx::join(xs, s)", Doc: "Join joins them.\nIt copies.", Args: []arg{{"xs", "arrays"}}},
 		{Name: "part", Expr: "mx::part(x, scale, eps)", Args: []arg{{"x", "array"}, {"scale", "array?"}, {"eps", "float"}}},
 	}
 	if err != nil || !cmp.Equal(got, want) {
@@ -51,6 +55,9 @@ func TestParseRefuses(t *testing.T) {
 		{"Abs(x) -- is |x|.", "ops.txt:2: not of the form"},
 		{"Abs(x) -> two = y -- z", "ops.txt:2: not of the form"},
 		{"Abs(x) = mx::abs(x, s)", "ops.txt:2: Abs has no doc"},
+		{"// Abs is |x|.\nAbs(x) = y -- z", "ops.txt:3: Abs has two comments"},
+		{"// The size.\nAbs(x) = y", "ops.txt:3: the comment of Abs does not begin with the name"},
+		{"// Abs is |x|.\n# It is.", "ops.txt:3: the comment before has no operation"},
 		{"One(x) = y -- z", "ops.txt:2: One is defined twice"},
 		{"Abs(x number) = y -- z", `ops.txt:2: Abs: argument x has the unknown type "number"`},
 		{"Abs(x int int) = y -- z", `ops.txt:2: Abs: argument "x int int" is not NAME or NAME TYPE`},

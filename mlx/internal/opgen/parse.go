@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// op is one line of ops.txt.
+// op is one entry of ops.txt.
 type op struct {
-	Name, Expr, Doc string
-	Args            []arg
-	Many            bool // the result is a list
+	Name, Expr string
+	Doc        string // text of the comment, in lines
+	Args       []arg
+	Many       bool // the result is a list
 }
 
 type arg struct{ Name, Type string }
@@ -36,23 +37,39 @@ var lineRE = regexp.MustCompile(`^(\w+)\(([^)]*)\)( -> many)? = (.*?)(?: -- (.*)
 func parse(text string) ([]op, error) {
 	var ops []op
 	seen := map[string]bool{}
+	var above []string // lines of a comment
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
+		if doc, ok := strings.CutPrefix(line, "//"); ok {
+			above = append(above, strings.TrimPrefix(doc, " "))
+			continue
+		}
 		if line == "" || strings.HasPrefix(line, "#") {
+			if above != nil {
+				return nil, fmt.Errorf("ops.txt:%d: the comment before has no operation", n)
+			}
 			continue
 		}
 		m := lineRE.FindStringSubmatch(line)
 		if m == nil {
 			return nil, fmt.Errorf("ops.txt:%d: not of the form Name(args) = expression -- doc: %q", n, line)
 		}
-		o := op{Name: m[1], Many: m[3] != "", Expr: m[4], Doc: m[5]}
+		o := op{Name: m[1], Many: m[3] != "", Expr: m[4], Doc: strings.Join(above, "\n")}
+		if above = nil; m[5] != "" && o.Doc != "" {
+			return nil, fmt.Errorf("ops.txt:%d: %s has two comments", n, o.Name)
+		} else if m[5] != "" {
+			o.Doc = o.Name + " " + m[5]
+		}
 		if seen[o.Name] {
 			return nil, fmt.Errorf("ops.txt:%d: %s is defined twice", n, o.Name)
 		}
 		seen[o.Name] = true
 		if exported(o.Name) && o.Doc == "" {
 			return nil, fmt.Errorf("ops.txt:%d: %s has no doc", n, o.Name)
+		}
+		if o.Doc != "" && !strings.HasPrefix(o.Doc, o.Name+" ") {
+			return nil, fmt.Errorf("ops.txt:%d: the comment of %s does not begin with the name", n, o.Name)
 		}
 		for _, field := range strings.Split(m[2], ",") {
 			a, err := parseArg(strings.Fields(field))

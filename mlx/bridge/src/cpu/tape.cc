@@ -78,9 +78,9 @@ std::unique_ptr<Tape> Tape::record(const mx::array& out, const std::vector<mx::a
     return nullptr;
   }
   // Replays overwrite this memory, so the caller's array gets a copy.
-  mx::array asked = out, result(out.shape(), out.dtype(), nullptr, {});
-  result.copy_shared_buffer(asked);
-  asked.copy_shared_buffer(copied(asked));
+  mx::array wanted = out, result(out.shape(), out.dtype(), nullptr, {});
+  result.copy_shared_buffer(wanted);
+  wanted.copy_shared_buffer(copied(wanted));
   tape->result_ = std::make_unique<mx::array>(std::move(result));
   tape->holds_.clear();
   return tape;

@@ -94,7 +94,7 @@ class Ring : public Transport {
   int next() const { return (rank_ + 1) % size_; }
   int previous() const { return (rank_ + size_ - 1) % size_; }
 
-  // Returns the index of a block that is so many places away from the rank's own.
+  // Returns the index of the block at a distance from the rank's own.
   int block(int away) const { return ((rank_ + away) % size_ + size_) % size_; }
 
   void check_neighbour(int rank) const {
@@ -103,7 +103,7 @@ class Ring : public Transport {
     }
   }
 
-  // Makes room for n numbers. It does not shrink, so that long and short sums in turns do not fill it with zeros again.
+  // Makes room for n numbers. It does not shrink: alternating long and short sums would fill it with zeros again.
   static void grow(std::vector<float>& numbers, int64_t n) {
     if (int64_t(numbers.size()) < n) {
       numbers.resize(size_t(n));

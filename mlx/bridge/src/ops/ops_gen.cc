@@ -11,7 +11,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x6b1e061e;
+const uint32_t abi = 0xd4e4ddd1;
 
 const Operation operations[] = {
     {"Abs",

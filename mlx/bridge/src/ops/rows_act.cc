@@ -199,8 +199,8 @@ mx::array grown_rows(const mx::array& x, const mx::array& positions, double beta
   auto at = mx::astype(positions, mx::int32, s);
   if (!cpu::uses_kernels(x, s)) {
     auto shifted = mx::add(at, mx::array(shift, mx::int32), s);
-    auto turns = mx::astype(mx::floor_divide(shifted, mx::array(context, mx::int32), s), mx::float32, s);
-    auto by = mx::add(mx::multiply(mx::log1p(turns, s), mx::array(float(beta)), s), mx::array(1.0f), s);
+    auto periods = mx::astype(mx::floor_divide(shifted, mx::array(context, mx::int32), s), mx::float32, s);
+    auto by = mx::add(mx::multiply(mx::log1p(periods, s), mx::array(float(beta)), s), mx::array(1.0f), s);
     auto shape = mx::Shape(x.ndim(), 1);
     shape[0] = x.shape(0);
     return mx::multiply(x, mx::astype(mx::reshape(by, shape, s), x.dtype(), s), s);

@@ -186,7 +186,7 @@ mx::array known_ids(const mx::array& ids, int n, Where s) {
 
 namespace {
 
-// Divides the columns of a matrix [n, n] by their sums, then its rows and columns in turns: Sinkhorn-Knopp.
+// Divides the columns of a matrix [n, n] by their sums, then alternately its rows and columns: Sinkhorn-Knopp.
 void balance(float* x, int n, int iterations, float eps) {
   auto divide = [&](int step, int stride) {
     for (int i = 0; i < n; i++) {

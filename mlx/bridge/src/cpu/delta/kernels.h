@@ -219,8 +219,8 @@ IG_INLINE void channel_vector(const ChannelScan& a, int64_t i, int count, Part p
 }
 
 [[maybe_unused]] static void channels(const ChannelScan& a, float* work) {
-  constexpr int64_t kFewRows = 4;  // for which it takes longer to reorder states than to add along them
-  if (a.rows < kFewRows) {
+  constexpr int64_t kSmallBatch = 4;  // for which it takes longer to reorder states than to add along them
+  if (a.rows < kSmallBatch) {
     for (int64_t i = 0; i < a.n; i++) {
       channel_rows(a, i);
     }

@@ -14,9 +14,9 @@ static void angles(const float* freqs, const float* positions, int64_t n, float 
   for (int64_t i = 0; i < n; i++) {
     double x = double(positions[i] * freqs[i]);
     double shifted = x * 0.63661977236758134308 + kRound;
-    double turns = shifted - kRound;
-    double r = x - turns * 1.57079632679489655800;
-    r -= turns * 6.12323399573676603587e-17;
+    double quarters = shifted - kRound;
+    double r = x - quarters * 1.57079632679489655800;
+    r -= quarters * 6.12323399573676603587e-17;
     int64_t bits;
     __builtin_memcpy(&bits, &shifted, 8);
     double s = r * r;

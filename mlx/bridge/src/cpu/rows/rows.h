@@ -72,7 +72,7 @@ struct RowKernels {
   void (*mix[3])(const Mix&);
   // Multiplies x so that its root mean square is that of like; the mean square of x counts as at least least.
   void (*rescale[3])(const void* x, const void* like, void* out, int64_t n, float least);
-  // Subtracts the mean plus so many standard deviations; what is negative then becomes 0.
+  // Subtracts the mean plus deviations standard deviations, and limits the result to 0 and more.
   void (*sparse[3])(const void* x, void* out, int64_t n, float deviations);
   void (*blend[3])(const void* x, const void* delta, const void* by, void* out, int64_t n);  // x + delta*by
   void (*softmax[3])(const void* x, void* out, int64_t n, float* work);  // work has n floats

@@ -18,7 +18,7 @@ enum class Scoring { softmax, sigmoid, sqrt_softplus };
 struct Choosing {
   int k;                   // experts per row
   int groups, top_groups;  // only experts of the best top_groups groups are candidates
-  int group_best;          // a group is as good as the sum of so many of its best scores, 1 or 2
+  int group_best;          // the score of a group is the sum of its best 1 or 2
   Scoring scoring;
   bool sum_to_one;         // normalize the weights of the chosen experts
   double scale;            // multiplies the weights

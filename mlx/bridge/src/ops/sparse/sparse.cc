@@ -112,7 +112,7 @@ mx::array row_range(const mx::array& x, int begin, int end, mx::StreamOrDevice s
   return mx::slice(x, start, stop, s);
 }
 
-// Calls f with ranges of rows that need so many floats each, and joins the results.
+// Calls f with ranges of rows, each of which needs a number of floats, and joins the results.
 template <class F>
 mx::array by_block(const std::vector<SparseRows>& list, F&& f, mx::StreamOrDevice s) {
   std::vector<mx::array> parts;

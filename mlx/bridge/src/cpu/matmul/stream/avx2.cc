@@ -3,7 +3,7 @@
 #define INGOT_ISA avx2
 #include "cpu/simd/simd.h"
 
-#include "cpu/matmul/stream/few_rows_avx2.h"
+#include "cpu/matmul/stream/small_batch_avx2.h"
 
 namespace ingot::cpu {
 

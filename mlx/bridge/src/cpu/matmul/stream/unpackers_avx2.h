@@ -1,5 +1,5 @@
 // Unpacking of codes of 2 to 6 and 8 bits with AVX2 for products that stream them; see pair_row_avx2.h and
-// few_rows_avx2.h.
+// small_batch_avx2.h.
 #pragma once
 
 #include "cpu/matmul/stream/vector_avx2.h"

@@ -21,8 +21,8 @@ enum class Integers {
 constexpr int kPrefetchDistance = 2048;
 
 // Prefetch distance of scales in bytes. They are read far less often than codes, so the hardware's prefetchers evict
-// their streams. With AVX2, 2048 bytes are so many weight rows ahead that the codes in between evict them from the L1
-// cache.
+// their streams. With AVX2, 2048 bytes would be many weight rows ahead, and the codes in between would evict them from
+// the L1 cache.
 constexpr int kScalesAhead = kLanes == 16 ? 2048 : 256;
 
 IG_INLINE float add_lanes(__m256 v) {

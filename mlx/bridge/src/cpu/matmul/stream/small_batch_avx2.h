@@ -178,7 +178,7 @@ static void stream_codes(const Weights& w, const Activations& x, int64_t n0, int
 
 // Calls stream_codes for the number of activation rows: 2 to 4, at most 3 with 4-bit codes.
 template <class Codes, int Blocks, ScaleType T>
-static void stream_few(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+static void stream_small_batch(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   if (x.rows == 2) {
     return stream_codes<Codes, Blocks, T, 2, 2>(w, x, n0, n1, y);
   }
@@ -190,11 +190,12 @@ static void stream_few(const Weights& w, const Activations& x, int64_t n0, int64
   }
 }
 
-// Calls stream_few for the scales and blocks of the weights.
+// Calls stream_small_batch for the scales and blocks of the weights.
 template <class Codes>
 static void stream(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
   with_scale_type(w, [&]<ScaleType T>() {
-    x.layout.block < kStep ? stream_few<Codes, 2, T>(w, x, n0, n1, y) : stream_few<Codes, 1, T>(w, x, n0, n1, y);
+    x.layout.block < kStep ? stream_small_batch<Codes, 2, T>(w, x, n0, n1, y)
+                           : stream_small_batch<Codes, 1, T>(w, x, n0, n1, y);
   });
 }
 
