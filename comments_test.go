@@ -29,13 +29,13 @@ type source struct {
 type library struct {
 	set   *token.FileSet
 	files []source
-	names map[string]map[string]bool   // by import path: "Name" and "Type.Member"
-	uses  map[string]map[string]string // by import path: what its files import, by name
+	names map[string]map[string]bool     // by import path: "Name" and "Type.Member"
+	uses  map[string]map[string][]string // by import path: what its files import, by name
 }
 
 // newLibrary parses files. Their packages are at their folders below the module's path.
 func newLibrary(files map[string]any) (*library, error) {
-	l := &library{set: token.NewFileSet(), names: map[string]map[string]bool{}, uses: map[string]map[string]string{}}
+	l := &library{set: token.NewFileSet(), names: map[string]map[string]bool{}, uses: map[string]map[string][]string{}}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		parsed, err := parser.ParseFile(l.set, file, files[file], parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
@@ -44,7 +44,7 @@ func newLibrary(files map[string]any) (*library, error) {
 		l.files = append(l.files, source{file, parsed})
 		at := importPath(file)
 		if l.names[at] == nil {
-			l.names[at], l.uses[at] = map[string]bool{}, map[string]string{parsed.Name.Name: at}
+			l.names[at], l.uses[at] = map[string]bool{}, map[string][]string{parsed.Name.Name: {at}}
 		}
 		declared(parsed, l.names[at])
 		for _, i := range parsed.Imports {
@@ -53,7 +53,7 @@ func newLibrary(files map[string]any) (*library, error) {
 			if i.Name != nil {
 				name = i.Name.Name
 			}
-			l.uses[at][name] = used
+			l.uses[at][name] = append(l.uses[at][name], used)
 		}
 	}
 	return l, nil
@@ -139,13 +139,16 @@ func (l *library) brokenLinks() (problems []string) {
 		}
 		for _, group := range s.ast.Comments {
 			for _, m := range docLink.FindAllStringSubmatch(group.Text(), -1) {
-				name, at := m[1], importPath(s.file)
+				name, places := m[1], []string{importPath(s.file)}
 				if first, rest, ok := strings.Cut(name, "."); ok && unicode.IsLower(rune(first[0])) {
-					if name, at = rest, l.uses[at][first]; at == "" {
-						at, _ = comment.DefaultLookupPackage(first)
+					name, places = rest, l.uses[places[0]][first]
+					if standard, ok := comment.DefaultLookupPackage(first); ok {
+						places = append(places, standard)
 					}
 				}
-				if known := l.names[at]; at == "" || known == nil && strings.HasPrefix(at, module) || known != nil && !known[name] {
+				if !slices.ContainsFunc(places, func(at string) bool {
+					return l.names[at][name] || l.names[at] == nil && !strings.HasPrefix(at, module)
+				}) {
 					problems = append(problems, fmt.Sprintf("%v: [%s] names nothing", l.set.Position(group.Pos()), m[1]))
 				}
 			}

@@ -108,7 +108,7 @@ func (t *trial) unused(keys []triedKey) (paths []string) {
 	return paths
 }
 
-// LeaveOut removes keys, if they have no influence, and reports that.
+// leaveOut removes keys, if they have no influence, and reports that.
 func (t *trial) leaveOut(keys []triedKey) bool {
 	values := make([]json.RawMessage, len(keys))
 	for i, k := range keys {

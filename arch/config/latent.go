@@ -108,7 +108,7 @@ func (m *LatentDecoder) AttentionScale() float64 {
 // LatentAttention returns what models with latent attention share.
 func (m *LatentDecoder) LatentAttention() *LatentDecoder { return m }
 
-// State implements [arch.Model]. The cache holds latents; their first channels serve as values.
+// State implements arch.Model. The cache holds latents; their first channels serve as values.
 func (m *LatentDecoder) State() []LayerState {
 	list := make([]LayerState, m.Layers)
 	for i := range list {
@@ -219,7 +219,7 @@ func (m *LatentDecoder) ReadIndex(o Object, heads int) {
 // sparseLayers are the names of layers with an indexer: transformers 5.23's, and those of published configurations.
 var sparseLayers = []string{"indexed_attention", "deepseek_sparse_attention"}
 
-// Link implements [arch.Linked]: layers without an indexer attend to what the last one has chosen.
+// Link implements arch.Linked: layers without an indexer attend to what the last one has chosen.
 func (m *LatentDecoder) Link(i int) int {
 	for m.Index.Heads > 0 && i > 0 && !m.Index.Full[i] {
 		i--

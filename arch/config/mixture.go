@@ -168,7 +168,7 @@ func (r Router) Check(o Object, e Experts) {
 	}
 }
 
-// ParseDense reads which layers have no experts: the first few, or those of a list.
+// ReadDense reads which layers have no experts: the first few, or those of a list.
 func (m *Mixture) ReadDense(o Object, def int) {
 	kinds := o.Words("mlp_layer_types", len(m.Sparse), "dense", "sparse")
 	dense := o.FirstInteger(def, 0, MaxLayers, "first_k_dense_replace", "num_dense_layers")

@@ -37,7 +37,7 @@ func (c Common) KVStates(window int, slides func(i int) bool) []LayerState {
 
 // Facts are the properties of a model that users and registries see. A runtime reads the model's own struct instead.
 type Facts struct {
-	ModelType    string // as in [arch.Arch]
+	ModelType    string // as in arch.Arch
 	Architecture string // class name, as published
 	DType        string // type that the configuration declares, e.g. "bfloat16"; "" if it declares none
 	Vocab        int64

@@ -71,8 +71,8 @@ var (
 		Stacked("mlp.experts", "mlp.switch_mlp")...)
 )
 
-// Stacked are the experts of a layer: gate and up in one tensor or in two. base and switched are the names of the
-// two layouts in checkpoints, as in [table.Table.experts].
+// Stacked are the experts of a layer: gate and up in one tensor or in two. base and switched are the names of the two
+// layouts in checkpoints, as in a table.
 func Stacked(base, switched string) []Tensor {
 	const fused = "ffn_gate_up_exps.weight"
 	down := Names(Op{}, "ffn_down_exps.weight", base+".down_proj")

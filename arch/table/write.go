@@ -19,7 +19,7 @@ type Style string
 const (
 	HuggingFace Style = "Hugging Face" // what the model's class in transformers reads
 	MLX         Style = "MLX"          // what mlx-lm writes: stacked experts, one tensor per projection
-	ForGGUF     Style = "GGUF"         // as MLX, under the names that [gguf.Map] maps
+	ForGGUF     Style = "GGUF"         // as MLX, under the names that gguf.Map maps
 )
 
 // Written is a tensor of a checkpoint to write.

@@ -182,7 +182,7 @@ func (m *DeepseekV4) ropes(o config.Object) {
 	}
 }
 
-// ReadIndex reads the keys of indexers.
+// parseIndex reads the keys of indexers.
 func (m *DeepseekV4) parseIndex(o config.Object) {
 	m.Index = config.Index{
 		Heads:  o.Integer("index_n_heads", 64, 1, config.MaxHeads),

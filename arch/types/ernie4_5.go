@@ -45,7 +45,7 @@ func (m *Ernie45) Decoder() config.Decoder {
 	return config.Decoder{Dense: &m.Dense, Description: decoder.Description{Interleaved: true}}
 }
 
-// The mappings of decoders like llama.
+// ggufErnie45 are the mappings of decoders like llama.
 var ggufErnie45 = ernie45()
 
 // ernie45 reads the bias of attention's output, too.

@@ -127,8 +127,8 @@ func (m *GraniteMoeHybrid) Decoder() config.Decoder {
 	return d
 }
 
-// The mappings of llama.cpp's granitehybrid, which has the changes of llama: Granite 4 with experts and without, and
-// Bamba, whose attention has a rope.
+// ggufGraniteHybrid are the mappings of llama.cpp's granitehybrid, which has the changes of llama: Granite 4 with
+// experts and without, and Bamba, whose attention has a rope.
 var ggufGraniteHybrid = graniteHybrid(true, gguf.MoE,
 	gguf.Key{Key: "feed_forward_length", To: "intermediate_size", Field: "Experts.Intermediate"},
 	gguf.Key{Key: "expert_count", To: "num_local_experts", Field: "Experts.Count"},

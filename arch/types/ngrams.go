@@ -123,7 +123,7 @@ func prime(n int64) int64 {
 	return n
 }
 
-// readMultipliers returns n random odd numbers from a seed, which multiply tokens of a vocabulary without an overflow.
+// multipliers returns n random odd numbers from a seed, which multiply tokens of a vocabulary without an overflow.
 func multipliers(vocab, n int, seed uint64) []int64 {
 	half := max(uint64(math.MaxInt64)/uint64(max(vocab, 1))/2, 1)
 	list := make([]int64, n)

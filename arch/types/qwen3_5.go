@@ -125,7 +125,7 @@ func parseQwen35(top, o config.Object, d config.Defaults) Qwen35 {
 	return m
 }
 
-// ParseRope reads the rope keys of any decoder, with a default partial factor of 1/4, and the sections.
+// parseRope reads the rope keys of any decoder, with a default partial factor of 1/4, and the sections.
 func (m *Qwen35) parseRope(o config.Object) {
 	m.Rope = config.ParseRope(o, m.Context, config.RopeOptions{Partial: 0.25, ZeroPartial: true, HeadDim: m.HeadDim})
 	rotated := int(float64(m.HeadDim) * m.Rope.PartialFactor)

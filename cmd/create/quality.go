@@ -25,7 +25,7 @@ import (
 // maxKLFlag is the flag of the quality check.
 const maxKLFlag = "max-kl"
 
-// newQualityCheck implements --max-kl. A nil check accepts everything.
+// qualityCheck implements --max-kl. A nil check accepts everything.
 type qualityCheck struct {
 	a      *cli.App
 	store  *store.Store

@@ -18,7 +18,7 @@ type runToolCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// newResponseWriter collects a model's response. Without --json it also prints the response as it arrives.
+// responseWriter collects a model's response. Without --json it also prints the response as it arrives.
 type responseWriter struct {
 	result   *runJSON
 	out      io.Writer // nil: print nothing

@@ -31,7 +31,7 @@ type tensor struct {
 	add   float64 // to every element, in float32
 }
 
-// precision describes how a checkpoint is loaded.
+// prec describes how a checkpoint is loaded.
 type prec struct {
 	format quantize.Type // of the weights, by the architecture's precision rules; 0 means as stored
 	dtype  mlx.DType     // of all other elements, and of activations; 0 means as stored

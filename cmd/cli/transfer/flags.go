@@ -124,7 +124,7 @@ func (f *SettingFlags) addTransfer(to *pflag.FlagSet) {
 		fmt.Sprintf("`number` of parallel blob transfers (default %d)", registry.DefaultConcurrency))
 }
 
-// AddUpload adds the flag of commands that upload blobs.
+// addUpload adds the flag of commands that upload blobs.
 func (f *SettingFlags) addUpload(to *pflag.FlagSet) {
 	to.StringVar(&f.chunkSize, "chunk-size", "",
 		fmt.Sprintf("`size` of upload chunks of large tensors (default %dMiB)", registry.DefaultChunkSize>>20))

@@ -26,7 +26,7 @@ func (h *HubFlags) Add(f *pflag.FlagSet) {
 	f.BoolVar(&h.verify, "verify-source", false, "read whole files of a hub, to check their SHA-256")
 }
 
-// Hub opens checkpoints of a hub for package convert.
+// hubRemote opens checkpoints of a hub for package convert.
 type hubRemote struct{ client func() (*hub.Client, error) }
 
 func (hubRemote) Names(value string) bool { return hub.IsName(value) }

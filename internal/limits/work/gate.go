@@ -19,8 +19,8 @@ const (
 
 // Gate bounds the long computations that run at a time; they take turns. The next turn is of the one whose wait exceeds
 // what it and its client have computed by most: a client with many long computations does not delay another's short
-// one, and none waits for ever. Short computations never wait. While the processors have other work ([Gate.Yield]), each
-// turn is followed by a pause of the same length.
+// one, and none waits for ever. Short computations never wait. While the processors have other work ([Gate.Yield]),
+// each turn is followed by a pause of the same length.
 type Gate struct {
 	after func(time.Duration, func()) // calls a function later
 
