@@ -176,7 +176,7 @@ type written struct {
 	factors map[string][]float32
 }
 
-// Value implements gguf.File.
+// Value implements [mapping.File].
 func (w written) Value(key string) (any, bool) {
 	for _, p := range w.metadata {
 		if p.Key == key {
@@ -186,7 +186,7 @@ func (w written) Value(key string) (any, bool) {
 	return nil, false
 }
 
-// Shape implements gguf.File.
+// Shape implements [mapping.File].
 func (w written) Shape(name string) ([]int64, bool) {
 	for _, t := range w.tensors {
 		if t.Name == name {
@@ -196,7 +196,7 @@ func (w written) Shape(name string) ([]int64, bool) {
 	return nil, false
 }
 
-// Floats implements gguf.File.
+// Floats implements [mapping.File].
 func (w written) Floats(name string) ([]float32, error) {
 	list, ok := w.factors[name]
 	if !ok {
