@@ -75,7 +75,7 @@ func (e Experts) AddTo(t *table.Table, base, switched string, hidden int) {
 // addBiased adds experts with biases: base.gate_up_proj.weight [experts, 2*intermediate, hidden] and .bias, each
 // expert's gate before its up projection, and base.down_proj.weight [experts, hidden, intermediate] and .bias.
 // transformers has the matrices transposed, under names without .weight. The published files have codes and scales of
-// mxfp4, which are read as one tensor. In both, the outputs of gate and up come in turns. mlx-lm has them apart.
+// mxfp4, which are read as one tensor. In both, the outputs of gate and up are interleaved. mlx-lm has them apart.
 func (e Experts) addBiased(t *table.Table, base string, hidden int) {
 	n, width, h := int64(e.Count), int64(e.Intermediate), int64(hidden)
 	add := func(name string, shape []int64, forms ...table.Form) {
@@ -93,7 +93,7 @@ func (e Experts) addBiased(t *table.Table, base string, hidden int) {
 	}
 	gathered := func(layout, name string, size int64, shape ...int64) table.Form {
 		return table.Form{
-			Layout: layout, Make: table.Gather, Names: []string{name}, Shapes: [][]int64{shape}, Runs: inTurns(n, width, size),
+			Layout: layout, Make: table.Gather, Names: []string{name}, Shapes: [][]int64{shape}, Runs: interleavedRuns(n, width, size),
 		}
 	}
 	whole := func(layout, name string, shape ...int64) table.Form {
@@ -120,9 +120,9 @@ func (e Experts) addBiased(t *table.Table, base string, hidden int) {
 		whole(table.InColumns, ".down_proj_bias", n, h), whole(table.InBlocks, ".down_proj_bias", n, h))
 }
 
-// inTurns are the elements of gates and then of up projections of each of n experts, of rows that are one and the other
-// in turns.
-func inTurns(n, rows, size int64) []table.Run {
+// interleavedRuns are the elements of gates and then of up projections of each of n experts, whose rows are
+// interleaved.
+func interleavedRuns(n, rows, size int64) []table.Run {
 	var runs []table.Run
 	for e := range n {
 		begin := e * 2 * rows * size

@@ -217,7 +217,7 @@ func isRow(v any, rows int64) bool {
 	return err == nil && n >= 0 && n < rows
 }
 
-// Find returns the entry of a tensor's name, with the layer's number in it, of a model with so many layers.
+// Find returns the entry of a tensor's name, with the layer's number in it, of a model with layers layers.
 func (g Map) Find(name string, layers int64, f File) (Tensor, bool) {
 	for _, list := range [][]Tensor{g.Tensors, g.Next} {
 		for _, t := range list {

@@ -112,7 +112,7 @@ func (c *checker) source(canonical string) string {
 func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
 	for _, name := range append([]string{s.Name}, s.Aliases...) {
 		if h, ok := c.have[c.source(name)]; ok {
-			if form := c.turned(s, h); form != nil {
+			if form := c.transposed(s, h); form != nil {
 				return whole, form
 			}
 			return h, nil

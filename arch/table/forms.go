@@ -38,8 +38,8 @@ const (
 	Stacked    = "stacked"           // gate, up and down in one tensor each, for all experts
 	PerExpert  = "one per expert"    // three tensors per expert
 	InRows     = "in rows"           // as fused, with .weight and .bias
-	InColumns  = "in columns"        // matrices [in, out], whose columns are a gate and an up projection in turns
-	InBlocks   = "in blocks"         // codes and scales of rows that are a gate and an up projection in turns
+	InColumns  = "in columns"        // matrices [in, out], with interleaved columns of a gate and an up projection
+	InBlocks   = "in blocks"         // codes and scales of interleaved rows of a gate and an up projection
 	Transposed = "fused, transposed" // as fused, each expert's matrices [in, out]
 	Unfused    = "split"             // several tensors that other checkpoints fuse into one
 	InThirds   = "in thirds"         // several tensors of equal size, whatever the sizes of their parts are
@@ -53,9 +53,9 @@ func (s Spec) IsSquare() bool {
 	return n > 1 && s.Shape[n-1] == s.Shape[n-2]
 }
 
-// turned returns the form of a tensor that the checkpoint has transposed under its own name. The shape tells, or that
-// of the other tensors of its group.
-func (c *checker) turned(s Spec, h TensorInfo) *Form {
+// transposed returns the form of a tensor that the checkpoint has transposed under its own name. Its shape tells, or
+// the shapes of the other tensors of its group.
+func (c *checker) transposed(s Spec, h TensorInfo) *Form {
 	if slices.Equal(h.Shape, s.Shape) && (!s.IsSquare() || c.layouts[s.Group].name != Transposed) {
 		return nil
 	}

@@ -9,7 +9,7 @@ type Naming struct {
 	Layout     string
 	Names      []string // pairs: parts of a table's names, and what replaces them
 	Transposed bool     // the matrices of layers are [in, out]
-	// qkv returns the rows of the fused projection that are queries, keys (part 1) or values (part 2), for rows of so many
+	// QKV returns the rows of the fused projection that are queries (part 0), keys (1) or values (2), for rows of columns
 	// elements; nil = they are not fused.
 	QKV func(part int, columns int64) []Run
 }
@@ -42,7 +42,7 @@ func (t *Table) Publishes(p Naming) {
 	}
 }
 
-// QKVInOrder is the order of queries, keys and values one after the other, each of so many rows.
+// QKVInOrder is the order of queries, keys and values one after the other, each of the same number of rows.
 func QKVInOrder(rows int64) func(part int, columns int64) []Run {
 	return func(part int, columns int64) []Run {
 		n := rows * columns

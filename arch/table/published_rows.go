@@ -6,7 +6,7 @@ import (
 )
 
 // RowsOf says which rows of a published matrix are a tensor's: times ranges of count rows, the first at begin, step
-// rows apart, of so many in all.
+// rows apart, of Of in all.
 type RowsOf struct{ Begin, Count, Step, Times, Of int64 }
 
 // PublishedAs states that checkpoints of a layout have the tensors of the table under other names, pairs of parts of a
@@ -35,7 +35,7 @@ func (t *Table) PublishedAs(layout string, names []string, parts ...map[string]R
 	}
 }
 
-// Consecutive returns the rows of tensors that are concatenated, each with so many rows.
+// Consecutive returns the rows of tensors that are concatenated, each with its number of rows.
 func Consecutive(names []string, rows ...int64) map[string]RowsOf {
 	parts, all := map[string]RowsOf{}, int64(0)
 	for _, n := range rows {

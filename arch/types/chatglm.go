@@ -18,7 +18,7 @@ func init() {
 		Plain:         true,
 		Architectures: []string{"ChatGLMModel", "ChatGLMForConditionalGeneration"},
 		Docs: arch.Docs{
-			Variants: "ChatGLM2, ChatGLM3, GLM-4 9B: fused projections, partial rope of neighbouring channels, `rope_ratio`",
+			Variants: "ChatGLM2, ChatGLM3, GLM-4 9B: fused projections, partial interleaved rope, `rope_ratio`",
 			Code:     equals("glm"),
 		},
 	}, ParseChatGLM)

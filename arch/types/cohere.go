@@ -11,8 +11,8 @@ import (
 )
 
 // Cohere is the configuration of model type "cohere" (Command R, Aya): attention and MLP in parallel, after one
-// LayerNorm without bias; rope of neighbouring channels; scaled logits. Absent keys have the defaults of transformers
-// 5.23; sizes are required.
+// LayerNorm without bias; interleaved rope; scaled logits. Absent keys have the defaults of transformers 5.23; sizes
+// are required.
 type Cohere struct {
 	config.Dense
 	LogitScale float64

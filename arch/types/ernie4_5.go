@@ -8,8 +8,8 @@ import (
 	"github.com/ingotml/ingot/arch/table"
 )
 
-// Ernie45 is the configuration of model type "ernie4_5" (ERNIE 4.5): a pre-norm decoder whose rope rotates neighbouring
-// channels. Absent keys have the defaults of transformers 5.23; sizes are required.
+// Ernie45 is the configuration of model type "ernie4_5" (ERNIE 4.5): a pre-norm decoder with interleaved rope. Absent
+// keys have the defaults of transformers 5.23; sizes are required.
 type Ernie45 struct{ config.Dense }
 
 func init() {

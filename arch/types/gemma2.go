@@ -92,8 +92,8 @@ var ggufGemma2 = gguf.Map{
 	},
 }
 
-// ggufQueryScalar sets what Gemma's attention scores are scaled by: the size of a head or, in the model with so many
-// layers, the size of a layer's channels per head.
+// ggufQueryScalar sets the scale of Gemma's attention scores: the size of a head or, in the model with large layers,
+// the channels of a layer per head.
 func ggufQueryScalar(c map[string]any, large int) error {
 	layers, err := gguf.Layers(c)
 	if err != nil {

@@ -291,8 +291,8 @@ func adjustGemma3n(c map[string]any, f gguf.File) error {
 	return nil
 }
 
-// sparsityOf returns the share of a normal distribution below so many deviations, which are a float32. Of the shares
-// that they are of, it is the one with the fewest digits, as in configurations.
+// sparsityOf returns the share of a normal distribution below a number of deviations, a float32. Of the shares that
+// have these deviations, it is the one with the fewest digits, as in configurations.
 func sparsityOf(deviations float64) float64 {
 	share := (1 + math.Erf(deviations/math.Sqrt2)) / 2
 	for scale := 10.0; scale < 1e7; scale *= 10 {

@@ -10,9 +10,9 @@ import (
 	"github.com/ingotml/ingot/arch/table"
 )
 
-// Glm is the configuration of model type "glm" (GLM-4, GLM-Edge): a pre-norm decoder whose rope rotates neighbouring
-// channels of half of each head. Checkpoints have gate and up in one tensor. Absent keys have the defaults of
-// transformers 5.23; sizes are required.
+// Glm is the configuration of model type "glm" (GLM-4, GLM-Edge): a pre-norm decoder with interleaved rope of half of
+// each head. Checkpoints have gate and up in one tensor. Absent keys have the defaults of transformers 5.23; sizes are
+// required.
 type Glm struct{ config.Dense }
 
 func init() {

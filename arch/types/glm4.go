@@ -32,7 +32,7 @@ func init() {
 			"glm4v": glm4VDefaults, "glm4v_text": glm4VDefaults,
 		},
 		Docs: arch.Docs{
-			Variants: "partial rope of neighbouring channels, four norms, biases, tied embeddings; text of GLM-4.1V",
+			Variants: "partial interleaved rope, four norms, biases, tied embeddings; text of GLM-4.1V",
 		},
 	}, ParseGlm4)
 }

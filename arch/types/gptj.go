@@ -7,9 +7,9 @@ import (
 	"github.com/ingotml/ingot/arch/table"
 )
 
-// GPTJ is the configuration of model type "gptj" (GPT-J): LayerNorms, a rope of neighbouring channels that rotates a
-// part of each head, and a plain MLP that reads the same norm as attention. Absent keys have the defaults of
-// transformers 5.23; sizes are required.
+// GPTJ is the configuration of model type "gptj" (GPT-J): LayerNorms, a interleaved rope that rotates a part of each
+// head, and a plain MLP that reads the same norm as attention. Absent keys have the defaults of transformers 5.23;
+// sizes are required.
 type GPTJ struct{ config.Dense }
 
 func init() {

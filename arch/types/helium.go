@@ -7,8 +7,8 @@ import (
 	"github.com/ingotml/ingot/arch/table"
 )
 
-// Helium is the configuration of model type "helium": a pre-norm decoder whose rope rotates neighbouring channels.
-// Absent keys have the defaults of transformers 5.23; sizes are required.
+// Helium is the configuration of model type "helium": a pre-norm decoder with interleaved rope. Absent keys have the
+// defaults of transformers 5.23; sizes are required.
 type Helium struct{ config.Dense }
 
 func init() {

@@ -85,7 +85,7 @@ func ParseLlama4(data []byte) (*Llama4, error) {
 	return config.Done(m, o)
 }
 
-// sparse reads which layers have experts: those of a list, or each so many-th.
+// sparse reads which layers have experts: those of a list, or every N-th layer.
 func (m *Llama4) sparse(o config.Object) {
 	const key = "moe_layers"
 	every := o.Integer("interleave_moe_layer_step", 1, 1, config.MaxLayers)

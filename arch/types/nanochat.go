@@ -8,8 +8,8 @@ import (
 )
 
 // NanoChat is the configuration of model type "nanochat": a pre-norm decoder whose norms have no weights, with one
-// after the embedding and ones of query and key heads after rope, which turns backwards; a plain MLP that squares the
-// positive part; and capped logits. Absent keys have the defaults of transformers 5.23; sizes are required.
+// after the embedding and ones of query and key heads after an inverse rope; a plain MLP that squares the positive
+// part; and capped logits. Absent keys have the defaults of transformers 5.23; sizes are required.
 type NanoChat struct {
 	config.Dense
 	LogitCap float64 // final_logit_softcapping; 0 = none

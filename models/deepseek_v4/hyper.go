@@ -19,8 +19,8 @@ type coefficients struct {
 	normEps     float64
 }
 
-// newCoefficients takes NAMEfn [numbers, n*hidden], NAMEbase [numbers] and NAMEscale, a factor for each group of so
-// many numbers.
+// newCoefficients takes NAMEfn [numbers, n*hidden], NAMEbase [numbers] and NAMEscale, a factor for each group of
+// numbers.
 func newCoefficients(w *nn.Weights, name string, c *types.DeepseekV4, groups ...int) coefficients {
 	numbers := 0
 	for _, n := range groups {
