@@ -290,7 +290,7 @@ func TestTransposedExperts(t *testing.T) {
 		}
 	}
 	m := c.detect(t)
-	turn := func(end string) []table.TensorInfo {
+	interleaved := func(end string) []table.TensorInfo {
 		have := c.have(t)
 		for i := range have {
 			if s := have[i].Shape; len(s) == 3 && strings.HasSuffix(have[i].Name, end) {
@@ -299,7 +299,7 @@ func TestTransposedExperts(t *testing.T) {
 		}
 		return have
 	}
-	match, err := m.Table().Check(turn(""))
+	match, err := m.Table().Check(interleaved(""))
 	if err != nil {
 		t.Fatal(err)
 	}

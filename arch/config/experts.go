@@ -93,7 +93,8 @@ func (e Experts) addBiased(t *table.Table, base string, hidden int) {
 	}
 	gathered := func(layout, name string, size int64, shape ...int64) table.Form {
 		return table.Form{
-			Layout: layout, Make: table.Gather, Names: []string{name}, Shapes: [][]int64{shape}, Runs: interleavedRuns(n, width, size),
+			Layout: layout, Make: table.Gather, Names: []string{name}, Shapes: [][]int64{shape},
+			Runs: interleavedRuns(n, width, size),
 		}
 	}
 	whole := func(layout, name string, shape ...int64) table.Form {
