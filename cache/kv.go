@@ -110,7 +110,7 @@ func (c *KV) settle(n int) {
 	if c.canShare() {
 		c.joinTails()
 		c.shared, c.tails, c.base = append(c.shared, c.tails...), nil, c.offset
-		c.discard() // who knows this store does not know the parts before the next one
+		c.discard() // slots count from the new base: a holder of the old storage would miss the parts shared here
 	}
 	if len(c.tails) > 0 {
 		c.regrow(n)
