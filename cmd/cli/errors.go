@@ -82,7 +82,7 @@ var ErrFailed = errors.New("failed")
 
 // errUsage is what every usageError is.
 var errUsage = fault.Register(errors.New("wrong usage"), fault.Kind{
-	Name: "cmd.errUsage", Means: "a flag, an argument or an environment variable is wrong",
+	Name: "cmd/cli.errUsage", Means: "a flag, an argument or an environment variable is wrong",
 	Rank: fault.Usage + 1, Exit: fault.ExitUsage,
 })
 

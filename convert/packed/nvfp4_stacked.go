@@ -64,7 +64,7 @@ type stacked struct {
 	global        safetensors.Source // if File is nil, there is none
 	format        quantize.Type
 	group         int64
-	transposed        bool // the file has [in, out]
+	transposed    bool // the file has [in, out]
 	out, in       int64
 	factors       []float32 // one for each of equal ranges of all rows
 	from, rows    int64     // the rows of each expert's matrix that are read

@@ -43,6 +43,6 @@ func init() {
 		Limit{"GrammarUniqueItems", "items of an array that must differ", GrammarUniqueItems, Count,
 			"grammar.TestUniqueItemsLimit"},
 		Limit{"GrammarCache", "states and masks that a grammar keeps for a vocabulary", GrammarCache, Bytes,
-			"grammar.TestCacheLimit"},
+			"grammar/automaton.TestCacheLimit"},
 	)
 }

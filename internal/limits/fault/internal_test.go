@@ -5,7 +5,7 @@ package fault_test
 var internal = []struct{ reason, names string }{
 	{"a caller in the program handles it", `
 		cache.ErrEncoding
-		cmd/certify.ErrUnfit
+		cmd/certify.ErrUnfit cmd/cli.ErrFailed cmd/cli/servers.ErrNoServer cmd/cli/signing.ErrNoReference
 		cmd/terminal.ErrInterrupted
 		convert.ErrRefused
 		grammar/automaton.ErrBudget
