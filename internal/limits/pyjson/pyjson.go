@@ -24,9 +24,25 @@ import (
 func Unmarshal(data []byte, v any) error {
 	data = Plain(data)
 	if err := json.Unmarshal(data, v); err != nil {
+		if wrong, ok := err.(*json.UnmarshalTypeError); ok {
+			wrong.Field = withoutEmbedded(reflect.TypeOf(v).Elem(), wrong.Field)
+		}
 		return errors.New(Words(err, data))
 	}
 	return nil
+}
+
+// withoutEmbedded returns a path of names in JSON without the structs that t embeds, which package json puts first.
+func withoutEmbedded(t reflect.Type, path string) string {
+	for t.Kind() == reflect.Struct {
+		first, rest, _ := strings.Cut(path, ".")
+		f, ok := t.FieldByName(first)
+		if !ok || !f.Anonymous || rest == "" {
+			break
+		}
+		t, path = f.Type, rest
+	}
+	return path
 }
 
 // Check returns an error if data is not JSON.

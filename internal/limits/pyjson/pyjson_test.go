@@ -79,3 +79,23 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// A struct that another embeds has no name in JSON.
+func TestEmbedded(t *testing.T) {
+	type Inner struct {
+		Bits int `json:"bits"`
+	}
+	type Outer struct{ Inner }
+	var v struct {
+		Outer
+		Own Inner `json:"own"`
+	}
+	for in, want := range map[string]string{
+		`{"bits": "x"}`:          "bits: a JSON string, want an integer",
+		`{"own": {"bits": "x"}}`: "own.bits: a JSON string, want an integer",
+	} {
+		if err := Unmarshal([]byte(in), &v); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", in, err, want)
+		}
+	}
+}
