@@ -12,7 +12,7 @@ import (
 
 // elsewhere are facts that other tests need: those of docs/models.md and of the types that models/decoders builds, in
 // package models/all.
-var elsewhere = []string{"ModelType", "Docs", "Plain", "DraftOnly", "Plainest"}
+var elsewhere = []string{"ModelType", "Docs", "Plain", "Latent", "DraftOnly", "Plainest"}
 
 // Each fact of each type is needed: without it the type does something else, which TestBehaviour notices. A list or a
 // map is as many facts as it has elements.

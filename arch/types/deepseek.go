@@ -20,6 +20,7 @@ func init() {
 		Plain:         true,
 		Architectures: []string{"DeepseekForCausalLM"},
 		Published:     table.Published{Experts: table.PerExpert},
+		Chat:          &arch.Chat{Marks: []string{"deepseek"}, Parser: "deepseek3", Renderer: "deepseek3", Thinks: true},
 		Docs: arch.Docs{
 			Variants: "DeepSeekMoE: dense first layers, shared experts, stacked, fused or separate experts",
 			Rules:    "generic, also for experts",

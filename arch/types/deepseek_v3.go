@@ -25,7 +25,6 @@ func init() {
 			"kimi_k25": {},
 		},
 		Wide: true,
-		Chat: &arch.Chat{Marks: []string{"deepseek"}, Parser: "deepseek3", Renderer: "deepseek3", Thinks: true},
 		Idle: []arch.Idle{
 			{Why: "attention has head sizes of its own", Keys: []string{"head_dim"}},
 		},
