@@ -18,7 +18,7 @@ func init() {
 		Plain:         true,
 		Architectures: []string{"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"},
 		GGUF:          []gguf.Map{ggufErnie45},
-		Docs:          arch.Docs{Variants: "rope of neighbouring channels, biases everywhere, untied embeddings"},
+		Docs:          arch.Docs{Variants: "interleaved rope, biases everywhere, untied embeddings"},
 	}, ParseErnie45)
 }
 

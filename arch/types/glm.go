@@ -22,7 +22,7 @@ func init() {
 		Architectures: []string{"GlmForCausalLM"},
 		GGUF:          []gguf.Map{ggufGlm},
 		Published:     table.Published{Projections: table.Fused},
-		Docs:          arch.Docs{Variants: "partial rope of neighbouring channels, biases, tied embeddings"},
+		Docs:          arch.Docs{Variants: "partial interleaved rope, biases, tied embeddings"},
 	}, ParseGlm)
 }
 

@@ -26,7 +26,7 @@ func init() {
 		Fixed: []arch.Fixed{
 			{Key: "scale_attn_weights", Values: []string{"true"}},
 		},
-		Docs: arch.Docs{Variants: "parallel blocks, partial rope of neighbouring channels, head with a bias"},
+		Docs: arch.Docs{Variants: "parallel blocks, partial interleaved rope, head with a bias"},
 	}, ParseGPTJ)
 }
 

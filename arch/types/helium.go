@@ -16,7 +16,7 @@ func init() {
 		ModelType:     "helium",
 		Plain:         true,
 		Architectures: []string{"HeliumForCausalLM"},
-		Docs:          arch.Docs{Variants: "rope of neighbouring channels, biases, tied embeddings"},
+		Docs:          arch.Docs{Variants: "interleaved rope, biases, tied embeddings"},
 	}, ParseHelium)
 }
 
