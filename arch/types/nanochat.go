@@ -19,7 +19,7 @@ func init() {
 	arch.Register(arch.Arch{
 		ModelType:     "nanochat",
 		Architectures: []string{"NanoChatForCausalLM"},
-		Docs:          arch.Docs{Variants: "norms without weights, rope that turns backwards, capped logits, biases"},
+		Docs:          arch.Docs{Variants: "norms without weights, inverse rope, capped logits, biases"},
 	}, ParseNanoChat)
 }
 
