@@ -327,7 +327,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./internal/limits/jsonread ./safetensors ./arch ./quantize/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/credentials ./registry/remote ./registry/settings ./registry/verdict ./registry/hub ./registry/sigstore ./runtime/ranks ./server ./worker ./worker/tunnel
+PARSERS = ./internal/limits/jsonread ./safetensors ./arch ./quantize/recipe ./convert/packed/declared ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/credentials ./registry/remote ./registry/settings ./registry/verdict ./registry/hub ./registry/sigstore ./runtime/ranks ./server ./worker ./worker/tunnel
 fuzz-short: build
 	testdata/fuzz.sh 2s $(PARSERS)
 
