@@ -27,7 +27,7 @@ type Gate struct {
 	mu      sync.Mutex
 	begun   time.Time
 	open    int // turns that nobody has
-	other   int // kinds of work that the processors have besides
+	yields  int // calls of Yield that are not done
 	waiting []*waiter
 	clients map[string]*client
 }
@@ -57,7 +57,7 @@ func (g *Gate) Yield() (done func()) {
 	add := func(n int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.other += n
+		g.yields += n
 	}
 	add(1)
 	return func() { add(-1) }
@@ -133,11 +133,11 @@ func (g *Gate) pass(t *turn, busy time.Duration) *waiter {
 	c.busy += t.used
 	used := t.used
 	t.used = 0
-	if t.held && len(g.waiting) == 0 && g.other == 0 {
+	if t.held && len(g.waiting) == 0 && g.yields == 0 {
 		return nil
 	}
 	if t.held {
-		g.free(used)
+		g.takeBack(used)
 	}
 	t.held = true // or will, unless it is dropped
 	w := &waiter{order: time.Since(g.begun) + busy + c.busy, turn: make(chan struct{})}
@@ -151,9 +151,10 @@ func (g *Gate) pass(t *turn, busy time.Duration) *waiter {
 	}
 }
 
-// free takes a turn back that lasted for a time. The caller has locked mu, and calls next.
-func (g *Gate) free(used time.Duration) {
-	if g.other == 0 {
+// takeBack makes a turn free again, after a pause of the time used if someone needs the processors. The caller has
+// locked mu, and calls next.
+func (g *Gate) takeBack(used time.Duration) {
+	if g.yields == 0 {
 		g.open++
 		return
 	}
@@ -198,7 +199,7 @@ func (t *turn) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t.held {
-		g.free(t.used)
+		g.takeBack(t.used)
 		g.next()
 	}
 	if c := g.clients[t.of.client]; c.long > 1 {
